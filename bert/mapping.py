@@ -150,63 +150,6 @@ _TENSORFLOW = Mapping(
 )
 
 
-class _Flat:
-    """A tensor of attention with an axis for the heads -> what `then` makes of it without."""
-
-    def __init__(self, then, outputs_last=False):
-        self._then, self._outputs_last = then, outputs_last
-
-    def load(self, arrays, config):
-        flat = [self._matrix(array) if array.ndim == 3 else array.reshape(-1) for array in arrays]
-        return self._then.load(flat, config)
-
-    def _matrix(self, array):
-        return array.reshape((-1, array.shape[2]) if self._outputs_last else (len(array), -1))
-
-
-def _keras_rules():
-    """Make the rules of TensorFlow 2's BERT (tensorflow/models), after `_keras_name`."""
-    layers = _layers(
-        'layer_{i}/_',
-        'attention_layer/_query_dense attention_layer/_key_dense attention_layer/_value_dense '
-        'attention_output_dense attention_layer_norm intermediate_dense output_dense '
-        'output_layer_norm',
-        {'encoder.norm': 'norm', 'pooler': 'pooler'},
-    )
-    rules = layer_rules(layers, ('/kernel', '/bias'), ('/gamma', '/beta'), weight=Transposed)
-    return [
-        *_embeddings([f'{name}/embeddings' for name in ('word', 'type', 'position')]),
-        *(
-            replace(rule, convert=_Flat(rule.convert, '.proj.' in rule.ours))
-            if '.attention.' in rule.ours
-            else rule
-            for rule in rules
-        ),
-    ]
-
-
-def _keras_name(match):
-    """Turn the number of a layer with weights into its name."""
-    number, rest = int(match[1]), match[2]
-    if number < 4:
-        return f'{("word", "position", "type", "norm")[number]}/{rest}'
-    return f'pooler/{rest}' if rest in ('kernel', 'bias') else f'layer_{number - 4}/{rest}'
-
-
-#: checkpoints by objects, which are only read
-KERAS = Mapping(
-    _keras_rules(),
-    '',
-    mark_heads=False,
-    ignore=(r'save_counter$', r'optimizer/', r'.*/OPTIMIZER_SLOT/'),
-    rename=(
-        (r'/\.ATTRIBUTES/VARIABLE_VALUE$', ''),
-        (r'^(?:model|encoder)/layer_with_weights-(\d+)/(.+)', _keras_name),
-        (r'_attention_layer/_output_dense/', '_attention_output_dense/'),
-    ),
-)
-
-
 def gluonnlp_mapping(backbone, has_dropout, *head_rules):
     """Make the `Mapping` of GluonNLP's files of a model like BERT."""
     return Mapping([*head_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')

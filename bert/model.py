@@ -15,7 +15,7 @@ from model_zoo.util.arrays import check_range, check_shape
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
-from .mapping import KERAS, bert_mappings
+from .mapping import bert_mappings
 
 #: values of the input `output_all_encoded_layers`, as lists without arrays
 _ALL_LAYERS, _LAST_LAYER = [], [[]]
@@ -31,7 +31,7 @@ class BertBlock(AttentionBlock):
 
     @classmethod
     def name_maps(cls, config):
-        return {**bert_mappings(), 'keras': KERAS}
+        return bert_mappings()
 
     def mappings(self):
         return bert_mappings(self.dropout_rate)

@@ -6,7 +6,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Library
 
 from model_zoo.checkpoint.tensorflow_file import read_message
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, reporting
 from model_zoo.tokenization.encoding import call_rust
 from model_zoo.tokenization.library_files import PREFIX
 from model_zoo.util.files import atomic_write, file_in
@@ -16,14 +16,10 @@ def open_model(path):
     """Read a SentencePiece model."""
     import sentencepiece
 
-    path = os.fspath(path)
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(f'{path!r} is not a SentencePiece model: it is not a regular file')
     processor = sentencepiece.SentencePieceProcessor()
-    try:
-        processor.Load(path)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise InputError(f'{path!r} is not a readable SentencePiece model: {error}') from error
+    kinds = OSError, RuntimeError, ValueError
+    with reporting(f'{os.fspath(path)!r} is not a readable SentencePiece model', errors=kinds):
+        processor.Load(os.fspath(path))
     return processor
 
 
@@ -40,10 +36,9 @@ def fairseq_ids(processor):
 
     Its special tokens come first, and ``<mask>`` last.
     """
-    try:
+    problem = 'a piece of the SentencePiece model is not UTF-8'
+    with reporting(problem, errors=UnicodeDecodeError):
         pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
-    except UnicodeDecodeError as error:
-        raise InputError(f'a piece of the SentencePiece model is not UTF-8: {error}') from error
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
     return {token: number for number, token in enumerate(tokens)}
 

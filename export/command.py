@@ -49,7 +49,7 @@ def read_measures(args, tokenizer):
     loader = BucketedLoader(samples, size, shuffle=True, pad_val=padding)
     # drawn at random, always the same ones
     batches = list(itertools.islice(loader.epoch(0), args.num_calib_batches))
-    return Measures(batches, method=args.calib_mode)
+    return Measures(batches)
 
 
 def _columns(record, names, where):

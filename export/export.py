@@ -24,7 +24,7 @@ if __name__ == '__main__':
 from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.util.choices import CALIBRATION_METHODS, ONNX_PRECISIONS, POOLINGS, PRECISIONS
+from model_zoo.util.choices import ONNX_PRECISIONS, POOLINGS, PRECISIONS
 
 logger = logging.getLogger('export')
 
@@ -137,12 +137,6 @@ def _parser():
     )
     add('--num_calib_batches', type=int, default=8, help='batches of --calib_data')
     add('--calib_batch_size', type=int, default=32, help='texts per batch')
-    add(
-        '--calib_mode',
-        default=CALIBRATION_METHODS[0],
-        choices=CALIBRATION_METHODS,
-        help='how to find the ranges',
-    )
     add('--max_length', type=int, default=128, help='maximum tokens per text')
     parser.add_aliases('max_length', 'max_len')
     return parser

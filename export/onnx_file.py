@@ -203,8 +203,6 @@ class Measures(NamedTuple):
         Typical texts for the model.
     static : bool
         Whether the ranges of activations are found once, with `batches`, instead of for each batch.
-    method : str
-        How to find them; one of `model_zoo.util.choices.CALIBRATION_METHODS`.
     evaluate : callable, optional
         ``evaluate(forward) -> (score, report)`` with labelled data, ``forward`` being a function of
         a batch. Default: outputs are compared with those in float32.
@@ -216,7 +214,6 @@ class Measures(NamedTuple):
 
     batches: Sequence
     static: bool = True
-    method: str = 'minmax'
     evaluate: Callable | None = None
     metric: str = 'cosine'
     most_lost: float = 0.005
@@ -232,7 +229,7 @@ def quantize_measured(plain, model, measures):
     engine = _engine(plain)
     wanted = [_flat(engine.run(*inputs)) for inputs in arrays]
     feeds = [engine.feed(*inputs) for inputs in arrays] if measures.static else None
-    quantizer = Quantizer(model, feeds, measures.method)
+    quantizer = Quantizer(model, feeds)
 
     def harm(layer):
         engine = _engine(quantizer.quantize([name for name in quantizer.layers if name != layer]))
@@ -250,7 +247,6 @@ def quantize_measured(plain, model, measures):
     )
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
-        'calib_mode': measures.method if measures.static else None,
         **facts,
         'layers': len(quantizer.layers),
     }

@@ -207,45 +207,41 @@ def _family_of_files(name, files):
                 return family
         known = [family.base.config_class.model_type for family in families]
         raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
-    candidates = _narrow(_families_like(files.fields), files)
+    candidates = _families_that_fit(files)
     if len(candidates) == 1:
         return candidates[0]
     fits = ' or '.join(family.name for family in candidates)
     raise InputError(
-        f'the configuration {files.config!r} does not tell the family'
+        f'the configuration {files.config!r} does not show the family'
         f'{f", {fits}" if fits else ""}: name its `family`, or write `model_type` there'
     )
 
 
-def _families_like(fields):
-    """Return the families whose configurations share the most fields with this one."""
+def _families_that_fit(files):
+    """Return the families that fit the configuration's fields, the vocabulary and the weights."""
 
     def likeness(family):
         known = {field.name for field in dataclasses.fields(family.base.config_class)}
-        return len(known.intersection(fields))
+        return len(known.intersection(files.fields))
 
-    families = list_families()
-    most = max(map(likeness, families))
-    return [family for family in families if likeness(family) == most] if most else []
-
-
-def _narrow(families, files):
-    """Return the families of like configurations that fit the vocabulary, then the weights."""
-    file = VocabFile.of(files)
+    families, file = _best(list_families(), likeness), VocabFile.of(files)
     if len(families) > 1 and file is not None:
         with contextlib.suppress(ZooError):  # opening the tokenizer reports it
-            families = [family for family in families if family.takes_vocab(file)] or families
+            families = _best(families, lambda family: family.takes_vocab(file)) or families
     # of BERT and its variants, whose configurations are BERT's, a vocabulary of its kind is BERT's
     originals = [family for family in families if family.variant_of is None]
-    if len(families) > 1 and file is not None and len(originals) == 1:
-        return originals
-    if len(families) > 1 and files.weights is not None:
+    if len(families) > 1 and files.weights and (file is None or len(originals) != 1):
         with contextlib.suppress(ZooError):
-            tensors, metadata = read_tensors(files.weights)
-            counts = [family.base.count_known(tensors, metadata) for family in families]
-            families = [family for family, count in zip(families, counts) if count == max(counts)]
+            weights = read_tensors(files.weights)
+            families = _best(families, lambda family: family.base.count_known(*weights)) or families
             originals = [family for family in families if family.variant_of is None]
     return originals if len(originals) == 1 else families
+
+
+def _best(families, score):
+    """Return the families with the highest score, if it isn't 0."""
+    scores = [score(family) for family in families]
+    return [family for family, each in zip(families, scores) if each and each == max(scores)]
 
 
 class NoConfigurationError(InputError):

@@ -13,24 +13,7 @@ from .errors import InputError, MissingExtraError, Where, did_you_mean, reportin
 from .util.reading import parse_json, read_json, read_lines
 from .util.remote import open_binary
 
-__all__ = [
-    'EMPTY',
-    'PAIRS',
-    'SPLITS',
-    'TEXTS',
-    'choose_columns',
-    'class_names',
-    'find_column',
-    'find_splits',
-    'has_json',
-    'has_typed_values',
-    'is_path',
-    'is_table',
-    'is_table_file',
-    'keep_rows',
-    'read_records',
-    'read_rows',
-]
+__all__ = ['PAIRS', 'TEXTS', 'choose_columns', 'find_splits', 'is_table', 'read_records']
 
 _FORMATS = {
     '.csv': 'csv',
@@ -55,7 +38,7 @@ PAIRS = (
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
 #: the problem of a cell that must have a text
-EMPTY = 'is empty; `skip_empty` leaves such rows out'
+EMPTY = 'there is no text or label; `skip_empty` leaves out rows without one'
 _CSV = {'skipinitialspace': True}  # a space may come before a quoted field
 _SAMPLE = 20  # lines of CSV that say what separates the fields
 
@@ -112,6 +95,7 @@ def read_records(
     encoding=None,
     header=True,
     keep_blank=False,
+    is_strict=True,
 ):
     """Read rows one by one.
 
@@ -135,6 +119,8 @@ def read_records(
         names the keys are the columns' numbers.
     keep_blank : bool
         Whether a blank line of TSV is a row of empty texts. Otherwise it is left out.
+    is_strict : bool
+        Whether a row of CSV or TSV must have as many fields as the header.
 
     Yields
     ------
@@ -146,18 +132,25 @@ def read_records(
     Raises
     ------
     InputError
-        If the file can't be read, or a row has another number of fields than the header.
+        If the file can't be read or has no rows, or a row has another number of fields than the
+        header.
     """
-    if not is_path(source):
-        return _given_records(source, parts or {}, name)
-    format = format or _format(source)
-    if format == 'datasets':
-        return _dataset_records(_load_dataset(source), os.fspath(source))
-    if format == 'parquet':
-        return _parquet_records(source)
-    if format == 'json':
-        return _json_records(source, encoding)
-    return _cell_records(source, format, encoding, header, keep_blank)
+    format = format or (_format(source) if is_path(source) else None)
+    if format is None:
+        records = _given_records(source, parts or {}, name)
+    elif format == 'datasets':
+        records = _dataset_records(_load_dataset(source), os.fspath(source))
+    elif format == 'parquet':
+        records = _parquet_records(source)
+    elif format == 'json':
+        records = _json_records(source, encoding)
+    else:
+        records = _cell_records(source, format, encoding, header, keep_blank, is_strict)
+    first = next(records, None)
+    if first is None:
+        raise InputError(f'{source if is_path(source) else f"the {name} set"} has no rows')
+    yield first
+    yield from records
 
 
 def _format(path):
@@ -219,7 +212,7 @@ def _delimiter(lines):
     return ','
 
 
-def _cell_records(path, format, encoding, header, keep_blank):
+def _cell_records(path, format, encoding, header, keep_blank, is_strict):
     source, names = str(path), None
     for line, cells in read_rows(path, format, encoding):
         if not any(cells):
@@ -231,7 +224,7 @@ def _cell_records(path, format, encoding, header, keep_blank):
                 names = _unique([cell.strip() for cell in cells])
                 continue
             names = list(range(len(cells)))
-        if len(cells) != len(names):
+        if is_strict and len(cells) != len(names):
             _check_width(cells, names, Where(source, line), format)
         yield Where(source, line), dict(zip(names, cells))
 
@@ -248,14 +241,10 @@ def _unique(names):
 def _check_width(cells, names, where, format):
     if len(cells) > len(names) and not any(cell.strip() for cell in cells[len(names) :]):
         return
-    rule = {
-        'csv': 'a field with a comma in it must be quoted',
-        'tsv': 'fields are separated by one TAB each, and have none in them',
-    }[format]
-    raise InputError(
-        f'{len(cells)} fields instead of {len(names)}: {" | ".join(cells)!r:.80}; {rule}',
-        where=where,
-    )
+    rule = 'fields are separated by one TAB each'
+    rule = 'a field with a comma in it must be quoted' if format == 'csv' else rule
+    problem = f'{len(cells)} fields instead of {len(names)}: {" | ".join(cells)!r:.80}; {rule}'
+    raise InputError(problem, where=where)
 
 
 def _json_records(path, encoding):
@@ -273,11 +262,8 @@ def _json_records(path, encoding):
     for number, fields in rows:
         where = Where(str(path), number, unit=unit)
         if not isinstance(fields, dict):
-            raise InputError(
-                f'{fields!r:.80} is no object; one JSON object per line is expected, or an array '
-                'of objects',
-                where=where,
-            )
+            problem = f'{fields!r:.80} is no object; an object per line is expected, or an array'
+            raise InputError(problem, where=where)
         yield where, fields
 
 
@@ -354,14 +340,11 @@ def _given_records(rows, parts, name):
         rows = (row for _, row in _dataset_records(rows, name))
     elif hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
         rows = rows.to_dict('records')
-    number = -1
     for number, row in enumerate(rows):
         where = Where(name, number, unit='row')
         if not isinstance(row, dict):
             row = _named_parts(row, parts, where)
         yield where, {column: _plain(value) for column, value in row.items()}
-    if number < 0:
-        raise InputError(f'the {name} set has no rows')
 
 
 def keep_rows(rows):
@@ -420,16 +403,8 @@ def choose_columns(names, given, usual, field, where=None):
         found = tuple(find_column(names, [name]) for name in wanted)
         if None not in found:
             return found
-    hint = ''
-    if len(names) == 1 and {*';\t,'}.intersection(str(names[0])):
-        hint = (
-            '; if these are several, call a file with commas, semicolons or tabs between its '
-            'fields .csv, and let all its rows have as many'
-        )
-    shown = ', '.join(map(str, names))
-    raise InputError(
-        f'the columns are {shown:.300}: name the right one with `{field}`{hint}', where=where
-    )
+    problem = f'name the right column with `{field}`'
+    raise InputError(f'{problem}{_known_columns(names)}', where=where)
 
 
 def _column(names, wanted, field, where):
@@ -442,10 +417,13 @@ def _column(names, wanted, field, where):
     if len(alike) == 1:
         return alike[0]
     hint = did_you_mean(wanted, list(map(str, names)))
-    if len(names) == 1 and ',' in str(names[0]):
-        hint = '; a file with commas between its fields must be called .csv'
-    shown = ', '.join(map(str, names))
-    raise InputError(
-        f'`{field}`: there is no column {wanted!r}; the columns are {shown:.300}{hint}',
-        where=where,
-    )
+    problem = f'`{field}`: there is no column {wanted!r}{hint}'
+    raise InputError(f'{problem}{_known_columns(names)}', where=where)
+
+
+def _known_columns(names):
+    """Return the end of a message: the columns, and what may be wrong with the file."""
+    shown, hint = ', '.join(map(str, names)), ''
+    if len(names) == 1 and {*';\t,'}.intersection(shown):
+        hint = '; a file with commas, semicolons or tabs between its fields must be called .csv'
+    return f'; the columns are {shown:.300}{hint}'

@@ -57,7 +57,9 @@ class CreateSettings(SampleSettings):
         'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
         'model; a folder; or a file such as vocab.txt',
     )
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab`')
+    sentencepiece: str | None = setting(
+        None, 'SentencePiece model instead of `vocab`', excludes=('vocab',)
+    )
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
     do_lower_case: bool | None = lower_case()
     sp_nbest: int = setting(0, 'sample from this many best segmentations')
@@ -114,8 +116,6 @@ def make_tokenizer(args):
 
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
-        if args.vocab:
-            logger.warning('`vocab` is not used: `sentencepiece` has a vocabulary')
         check_files(args, 'sentencepiece')
         tokenizer = BertSPTokenizer(
             local_path(args.sentencepiece)[0],
@@ -138,8 +138,6 @@ def make_tokenizer(args):
                 f'{args.vocab!r} is neither a file nor a data set: {error}', field='vocab'
             ) from error
         family = get_family(get_entry(*name).family)
-        if args.cased and file.do_lower_case:
-            raise InputError(f'the vocabulary {args.vocab} is uncased', field='cased')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return family.make_tokenizer(file), 'pretraining' in family.tasks
@@ -162,9 +160,9 @@ def family_of_vocab(path, file):
 
 
 def show_sample(path, tokenizer):
-    from model_zoo.tasks import pretraining
+    from model_zoo.tasks.pretraining.files import read_shard
 
-    samples = pretraining.read_shard(path, tokenizer.vocab)
+    samples = read_shard(path, tokenizer.vocab)
     length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
     tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
     labels = tokenizer.convert_ids_to_tokens(samples.masked_lm_ids[0, :masks])
@@ -189,7 +187,7 @@ def shards_in(folder):
 
 def create(args, maker, folder, seed):
     """Write the .npz files; returns their contents."""
-    from model_zoo.tasks import pretraining
+    from model_zoo.tasks.pretraining.create import create_shards
 
     with tqdm(unit='file', disable=None) as bar:
 
@@ -198,7 +196,7 @@ def create(args, maker, folder, seed):
             bar.set_postfix(samples=facts.samples, refresh=False)
             bar.update(done - bar.n)
 
-        return pretraining.create_shards(
+        return create_shards(
             maker,
             folder,
             seed=seed,
@@ -213,30 +211,31 @@ def create(args, maker, folder, seed):
 
 def create_records(args, maker):
     """Write Google's files; returns the first one, and their contents."""
-    from model_zoo.tasks import pretraining
+    from model_zoo.tasks.pretraining.files import read_shard, write_tfrecords
 
     files = [os.path.expanduser(path) for path in args.output_file.split(',')]
     for path in files:
         make_output_dir(os.path.dirname(path) or '.')
     with temporary_folder(os.path.dirname(files[0])) as folder:
         facts = create(args, maker, folder, args.random_seed)
-        samples, length = map(pretraining.read_shard, shards_in(folder)), args.max_length
-        pretraining.write_tfrecords(files, samples, length, args.max_predictions_per_seq)
+        samples, length = map(read_shard, shards_in(folder)), args.max_length
+        write_tfrecords(files, samples, length, args.max_predictions_per_seq)
     return files[0], facts
 
 
 def create_epochs(args, make_maker, folder):
     """Write pytorch-pretrained-bert's files; returns the first one, and their contents."""
-    from model_zoo.tasks import pretraining
+    from model_zoo.tasks.pretraining.create import ShardFacts
+    from model_zoo.tasks.pretraining.files import read_shard, write_epoch
 
-    total = pretraining.ShardFacts()
+    total = ShardFacts()
     maker = make_maker(dupe_factor=1)
     for epoch in range(args.dupe_factor):
         path = join(folder, f'epoch_{epoch}.json')
         with temporary_folder(folder) as parts:
             total += create(args, maker, parts, args.random_seed + epoch)
-            samples = map(pretraining.read_shard, shards_in(parts))
-            pretraining.write_epoch(path, samples, maker.vocab, args.max_length)
+            samples = map(read_shard, shards_in(parts))
+            write_epoch(path, samples, maker.vocab, args.max_length)
     return join(folder, 'epoch_0.json'), total
 
 
@@ -262,11 +261,11 @@ def report(facts, path, seconds):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    from model_zoo.tasks import pretraining
     from model_zoo.tasks.masked_lm import make_sample_options
+    from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, matching_files
 
     cli.setup_logging(verbose=args.verbose)
-    corpus = pretraining.Corpus(pretraining.matching_files(args.input_file))
+    corpus = Corpus(matching_files(args.input_file))
     tokenizer, has_pairs = make_tokenizer(args)
     options = make_sample_options(args, has_pairs and not args.masked_lm_only)
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
@@ -274,7 +273,7 @@ def main(argv=None):
     folder = os.path.expanduser(args.output_dir or '')
 
     def make_maker(**changes):
-        return pretraining.SampleMaker(corpus, tokenizer, dataclasses.replace(options, **changes))
+        return SampleMaker(corpus, tokenizer, dataclasses.replace(options, **changes))
 
     if args.output_file:
         path, facts = create_records(args, make_maker())

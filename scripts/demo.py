@@ -13,7 +13,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 from model_zoo.app import cli
 from model_zoo.errors import ZooError
@@ -49,74 +48,45 @@ class DemoError(ZooError):
 
 def main(argv=None):
     """Run all steps; returns None or raises DemoError."""
-    args = parse_arguments(argv)
-    started = time.perf_counter()
+    parser = cli.parser(__doc__.split('\n')[0])
+    parser.add_argument('--output_dir', default=os.path.join('output_dir', 'demo'))
+    parser.add_argument('--epochs', type=int, default=4)
+    args = parser.parse_args(argv)
     folder = make_writable_dir(args.output_dir)
+    best, exported = (os.path.join(folder, name) for name in ('best_model', 'exported'))
 
-    headline(1, 'embed sentences, and find for each the nearest other one (by cosine)')
+    print(
+        '\n[1/4] embed sentences, and find for each the nearest other one (by cosine)', flush=True
+    )
     embed()
-
-    results = os.path.join(folder, 'results.json')
-    again = ['--overwrite_output_dir'] if is_own(results) else []
-    headline(2, f'fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs')
+    again = [] if args.is_given('output_dir') else ['--overwrite_output_dir']
+    print(f'\n[2/4] fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs', flush=True)
     run(
         'finetune_classifier.py',
         *('--task_name', 'SST', '--data_dir', DATA, '--model', MODEL),
         *('--epochs', args.epochs, '--batch_size', 16, '--lr', 5e-5, '--max_length', 64),
         *('--output_dir', folder, *again),
     )
-    accuracy = read_json(results)['best']['dev']['accuracy']
-
-    headline(3, 'export the best epoch to symbol.json')
-    best = os.path.join(folder, 'best_model')
-    exported = os.path.join(folder, 'exported')
+    accuracy = read_json(os.path.join(folder, 'results.json'))['best']['dev']['accuracy']
+    print('\n[3/4] export the best epoch to symbol.json', flush=True)
     run(
         '../export/export.py',
         *('--task', 'classification', '--model_name', best),
         *('--output_dir', exported, '--seq_length', 64),
     )
-
-    headline(4, 'load the export in a new process, and predict (1: content, 0: not)')
-    prefix = os.path.join(exported, 'classification')
-    run('demo_predict.py', prefix, best, *NEW_SENTENCES)
+    print('\n[4/4] load the export in a new process, and predict (1: content, 0: not)', flush=True)
+    run('demo_predict.py', os.path.join(exported, 'classification'), best, *NEW_SENTENCES)
 
     majority = majority_share()
-    headline(5, f'done in {time.perf_counter() - started:.0f} s')
-    print(f'most frequent label    {majority:.3f} accuracy on the dev set')
+    print(f'\nmost frequent label    {majority:.3f} accuracy on the dev set')
     print(f'fine-tuned             {accuracy:.3f}')
-    for title, name in [
-        ('learning curve', 'curves.png'),
-        ('figures', 'results.json'),
-        ('model', 'best_model'),
-        ('export', 'exported/classification-symbol.json'),
-    ]:
-        path = os.path.join(folder, *name.split('/'))
-        if not os.path.exists(path):
-            raise DemoError(f'{path!r} is missing')
-        print(f'{title:<22} {path}')
+    for name in ('curves.png', 'results.json', 'best_model', 'exported/classification-symbol.json'):
+        print(os.path.join(folder, *name.split('/')))
     if accuracy < majority + MARGIN:
         raise DemoError(
-            f'the accuracy {accuracy:.3f} is not {MARGIN} above that of the most frequent label: '
-            f'{majority:.3f}'
+            f'the accuracy {accuracy:.3f} is not {MARGIN} above the share of the most frequent '
+            f'label, {majority:.3f}'
         )
-
-
-def parse_arguments(argv):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('--output_dir', default=os.path.join('output_dir', 'demo'))
-    parser.add_argument('--epochs', type=int, default=4)
-    return parser.parse_args(argv)
-
-
-def is_own(results):
-    """Return whether results come from an earlier run of this demo, which may be replaced."""
-    if not os.path.exists(results):
-        return False
-    return read_json(results).get('args', {}).get('data_dir') == str(DATA)
-
-
-def headline(number, text):
-    print(f'\n[{number}/5] {text}', flush=True)
 
 
 def embed():
@@ -143,11 +113,10 @@ def run(script, *args):
 
 def majority_share():
     """Return the share of the dev set that has the most frequent label."""
-    from model_zoo.tasks.classification_data import get_task, read_examples
+    from model_zoo.records import read_records
 
-    examples = read_examples(get_task('SST'), str(DATA), 'dev')
-    counts = collections.Counter(example.label for example in examples)
-    return max(counts.values()) / len(examples)
+    counts = collections.Counter(row['label'] for _, row in read_records(str(DATA / 'dev.tsv')))
+    return max(counts.values()) / counts.total()
 
 
 if __name__ == '__main__':

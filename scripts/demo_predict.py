@@ -10,7 +10,6 @@ import os
 import warnings
 
 from model_zoo.app import cli
-from model_zoo.errors import InputError
 from model_zoo.util.reading import read_json
 
 
@@ -26,15 +25,11 @@ def main(argv=None):
     from bert import BertTokenizer
 
     symbol, parameters = f'{args.prefix}-symbol.json', f'{args.prefix}-0000.params'
-    config = os.path.join(args.model_dir, 'config.json')
-    for path in (symbol, parameters, config):
-        if not os.path.isfile(path):
-            raise InputError(f'there is no file {path!r}')
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
         net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
     tokenizer = BertTokenizer.from_pretrained(args.model_dir)
-    labels = read_json(config, shape={'id2label': dict[str, str]})['id2label']
+    labels = read_json(os.path.join(args.model_dir, 'config.json'))['id2label']
     batch = tokenizer.encode_batch(args.sentences, max_length=64)
     arrays = (batch.input_ids, batch.token_types, batch.valid_length)
     logits = net(*(mx.nd.array(array) for array in arrays))

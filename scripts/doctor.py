@@ -68,12 +68,6 @@ def _python():
     return Finding('Python', 'wrong', version, 'the tests run on Python 3.10 to 3.13: take one')
 
 
-def _numpy():
-    import numpy
-
-    return Finding('NumPy', 'ok', numpy.__version__)
-
-
 def _mxnet():
     try:
         import mxnet as mx
@@ -194,8 +188,9 @@ def _extras():
 
 
 def examine():
-    checks = (_python, _numpy, _mxnet, _threads, _cpu, _blas, _cache)
-    return [*(check() for check in checks), *_weights(), *_engines(), *_extras()]
+    checks = (_python, _mxnet, _threads, _cpu, _blas, _cache)
+    numpy = Finding('NumPy', 'ok', _version('numpy'))
+    return [numpy, *(check() for check in checks), *_weights(), *_engines(), *_extras()]
 
 
 def main(argv=None):

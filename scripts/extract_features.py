@@ -103,40 +103,27 @@ def _split(line):
     return (text, pair) if separator else (pair, '')
 
 
-class FeatureExtractor:
-    """Vectors of the tokens of texts, batch by batch."""
+def extract(model, tokenizer, args, ctx, lines):
+    """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
+    import mxnet as mx
 
-    def __init__(self, model, tokenizer, layers, max_length, batch_size, ctx):
-        self._model, self._tokenizer, self._layers = model, tokenizer, layers
-        self._max_length, self._batch_size, self._ctx = max_length, batch_size, ctx
+    from model_zoo.batches import make_batch
+    from model_zoo.batches.sampling import longest_first
 
-    def extract(self, lines):
-        """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
-        lines = iter(lines)
-        for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):
-            encoded = list(self._tokenizer.encode_pairs(list(map(_split, pool)), self._max_length))
-            yield from zip(encoded, self._vectors(pool, encoded))
-
-    def _vectors(self, pool, encoded):
-        """Return the vectors of a pool of lines."""
-        import mxnet as mx
-
-        from model_zoo.batches import make_batch
-        from model_zoo.batches.sampling import longest_first
-
+    while pool := list(itertools.islice(lines, POOL * args.batch_size)):
+        encoded = list(tokenizer.encode_pairs(list(map(_split, pool)), args.max_length))
         vectors = [None] * len(pool)
-        for rows in longest_first(list(map(len, encoded)), self._batch_size):
-            encodings = [encoded[row] for row in rows]
-            batch = make_batch(encodings, self._tokenizer.pad_token_id, ctx=self._ctx)
-            states = self._model(
+        for rows in longest_first(list(map(len, encoded)), args.batch_size):
+            batch = make_batch([encoded[row] for row in rows], tokenizer.pad_token_id, ctx=ctx)
+            states = model(
                 batch.words, token_types=batch.token_types, valid_length=batch.valid_length
             )
-            chosen = mx.nd.stack(*(states[layer] for layer in self._layers), axis=2)
+            chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
             for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
                 vectors[row] = vector[: len(encoded[row])]
                 if not np.isfinite(vectors[row]).all():
                     raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
-        return vectors
+        yield from zip(encoded, vectors)
 
 
 def write_json_lines(path, results, layers):
@@ -204,17 +191,13 @@ def main(argv=None):
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
     args = check_model(args, model)
-    extractor = FeatureExtractor(
-        model, tokenizer, args.layers, args.max_length, args.batch_size, ctx
-    )
     started, tokens, cut = time.perf_counter(), 0, 0
 
     def counted():
         nonlocal tokens, cut
         lines = (line for _, line in read_lines(args.input_file, args.encoding))
-        for encoding, vectors in progress(
-            extractor.extract(lines), 'lines', total=count, leave=True
-        ):
+        found = extract(model, tokenizer, args, ctx, lines)
+        for encoding, vectors in progress(found, 'lines', total=count, leave=True):
             tokens += len(encoding)
             cut += encoding.truncated > 0
             yield encoding, vectors

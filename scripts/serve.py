@@ -70,13 +70,17 @@ def parse_arguments(argv=None):
     return args
 
 
-def open_app(named, options, settings):
-    """Open the models of these names; return their application, see `server.build_app`."""
-    models = {}
-    for name, model in named.items():
-        models[name] = model_zoo.pipeline(model, **options)
-        logger.info('%s: %s, from %s', name, models[name].task, model)
-    return server.build_app(models, settings)
+def open_app(named, options, settings, later=()):
+    """Open models; return the application, which opens those whose names are in `later`."""
+
+    def open_model(name):
+        pipeline = model_zoo.pipeline(named[name], **options)
+        logger.info('%s: %s, from %s', name, pipeline.task, named[name])
+        return pipeline
+
+    models = {name: open_model(name) for name in named if name not in later}
+    later = {name: functools.partial(open_model, name) for name in later}
+    return server.build_app(models, settings, later)
 
 
 def main(argv=None):
@@ -112,7 +116,12 @@ def main(argv=None):
         bound.close()  # Ray binds it
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
-    server.serve(open_app(named, options, settings), bound, settings.timeout)
+    from model_zoo.opening import locate
+
+    _, *later = named  # it answers as soon as the first model is open
+    for name in later:  # a wrong name is an error at once
+        locate(named[name], weights=None, vocab=False, exported=True)
+    server.serve(open_app(named, options, settings, later), bound, settings.timeout)
 
 
 if __name__ == '__main__':

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from model_zoo.tasks.pretraining import Samples
+from model_zoo.tasks.pretraining.files import Samples
 
 #: options of the study that the fixtures hold
 STUDY = {'max_seq_length': 64, 'max_predictions_per_seq': 20, 'dupe_factor': 300}

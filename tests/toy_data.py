@@ -7,7 +7,7 @@ import string
 import numpy as np
 from tiny import SPECIAL, write_pairs, write_words
 
-from model_zoo.tasks.pretraining import Samples, write_shard
+from model_zoo.tasks.pretraining.files import Samples, write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 #: of reviews

@@ -2,11 +2,12 @@
 
 import mxnet as mx
 
+from model_zoo.blocks.stepwise import Stepwise
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.layers.losses import without_padding
-from model_zoo.util.arrays import check_range, check_shape
+from model_zoo.util.arrays import check_shape
 
 from .adaptive import AdaptiveSoftmax
 from .memory import StreamReading
@@ -14,7 +15,7 @@ from .model import TransfoXLBlock, TransfoXLModel
 from .steps import TransfoXLSegments, TransfoXLSteps
 
 
-class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
+class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin):
     """Transformer-XL with an adaptive softmax.
 
     Parameters
@@ -40,6 +41,10 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     mems : list
         See `TransfoXLModel`.
 
+    In generation, the prompts follow the memory of `init_mems`. Scores are the same as for the
+    whole text in one segment. With `same_length` each position attends to the memory's length of
+    text before it; without, to the whole text.
+
     Source: Dai et al., "Transformer-XL"; ``TransfoXLLMHeadModel`` of pytorch-pretrained-bert's
     modeling_transfo_xl.py.
     """
@@ -48,7 +53,8 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     backbone = 'transformer'
     model_class = TransfoXLModel
     reading = StreamReading
-    _steps = _segments = None
+    steps_class = TransfoXLSteps
+    _segments = None
 
     def __init__(self, transformer, prefix=None, params=None):
         super().__init__(transformer, prefix=prefix, params=params)
@@ -112,7 +118,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
                 return self(words, state, labels=labels)
             self.check_labels({'words': words, 'labels': labels})
             if state is None:
-                state = self._get_segments().start(words, self._begin(words)['mems'])
+                state = self._get_segments().start(words, self.checked_start(words)['mems'])
             else:
                 self.check_text(words, None)
                 check_shape('state', state.counts, words.shape[:1])
@@ -121,12 +127,6 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
             hidden, state = self._get_segments().read(words, state)
             losses = self.softmax.loss(hidden, labels.reshape((-1,)))
             return losses.reshape(words.shape), state
-
-    def _begin(self, words, valid_length=None):
-        """Return the inputs of a text's first segment, checked."""
-        inputs = {'words': words, 'mems': None, 'valid_length': valid_length}
-        self.check(inputs)
-        return inputs
 
     def _get_segments(self):
         if self._segments is None:
@@ -142,58 +142,4 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
-        self._steps = self._segments = None  # made for the former lengths
-
-    def start(self, words, valid_length, capacity):
-        """Run the prompts after the memory of `init_mems`, and allocate memory for continuations.
-
-        Scores are the same as for the whole text in one segment. With `same_length` each position
-        attends to the memory's length of text before it; without, to the whole text.
-
-        Parameters
-        ----------
-        words : (batch, length)
-            Token ids.
-        valid_length : (batch,)
-            Lengths of the prompts, at least 1.
-        capacity : int
-            Maximum number of tokens per row, prompt and continuation together.
-
-        Returns
-        -------
-        scores : (batch, vocab_size)
-            Log-probabilities of the token after each prompt.
-        state : TransfoXLState
-        """
-        mems = self._begin(words, valid_length)['mems']
-        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
-        if capacity < words.shape[1]:
-            raise InputError(
-                f'capacity is {capacity}, and must be at least the length of the prompts, '
-                f'{words.shape[1]}'
-            )
-        return self._get_steps().start(words, mems, valid_length, capacity)
-
-    def step(self, tokens, state):
-        """Add one token to each row.
-
-        Parameters
-        ----------
-        tokens : (batch,)
-        state : TransfoXLState
-            From `start` or another step; changed in place.
-
-        Returns
-        -------
-        scores : (batch, vocab_size)
-            For the next token.
-        state : TransfoXLState
-        """
-        check_shape('tokens', tokens, state.mask.shape[:1])
-        check_range('tokens', tokens, 0, self.config.vocab_size, are_ids=True)
-        return self._get_steps().step(tokens, state)
-
-    def _get_steps(self):
-        if self._steps is None:
-            self._steps = TransfoXLSteps(self)
-        return self._steps
+        self._segments = None  # made for the former lengths

@@ -1,7 +1,5 @@
 """Transformer-XL: layers with relative positions and a memory of earlier segments."""
 
-import math
-
 import mxnet as mx
 from mxnet.gluon import nn
 
@@ -58,15 +56,12 @@ class TransfoXLBlock(ZooBlock):
         base.config.check_lengths(tgt_len, ext_len, mem_len)
         base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
 
-    def init_mems(self, batch_size, ctx=None, empty=False):
-        """Return the memory before the first segment.
+    def init_mems(self, batch_size, ctx=None):
+        """Return the memory before the first segment, zeros that take part in the attention.
 
-        Parameters
-        ----------
-        empty : bool
-            Whether all positions are unused, as in the original for PyTorch. By default they hold
-            zeros that take part in the attention, as in pytorch-pretrained-bert, transformers and
-            the original for TensorFlow.
+        This is as in pytorch-pretrained-bert, transformers and the original for TensorFlow. The
+        original for PyTorch begins with an empty memory, whose numbers of used positions, the last
+        item, are 0.
         """
         base = self.base
         if not base.mem_len:
@@ -74,13 +69,8 @@ class TransfoXLBlock(ZooBlock):
         parameter = base.word_embed.tables[0]
         ctx = ctx or parameter.list_ctx()[0]
         shape = (base.mem_len, batch_size, base.config.d_model)
-        if math.prod(shape) >= 2**31 - 1:
-            raise InputError(
-                f'mem_len is {base.mem_len}: a memory of {shape} (mem_len, batch, d_model) is more '
-                'than an array can hold; shorten it with reset_length'
-            )
         mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
-        return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
+        return [*mems, mx.nd.full((batch_size,), base.mem_len, ctx)]
 
     def check(self, inputs):
         words, mems, base = inputs['words'], inputs['mems'], self.base
@@ -95,10 +85,8 @@ class TransfoXLBlock(ZooBlock):
             return
         wanted = base.config.n_layer + 1 if base.mem_len else 0
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
-            given = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
             raise InputError(
-                f'mems must be a list of {wanted} arrays, one per layer and the numbers of valid '
-                f'positions, but {given}: pass what the last call returned, or None'
+                f'mems must be the {wanted} arrays that the last call returned, or None'
             )
         for layer, memory in enumerate(mems[:-1]):
             check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))

@@ -5,8 +5,7 @@ import functools
 
 import mxnet as mx
 
-from model_zoo.blocks.decoder_heads import widen, write_at
-from model_zoo.errors import InputError
+from model_zoo.blocks.stepwise import widen, write_at
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.graphs import LockedGraph
 
@@ -104,6 +103,10 @@ class TransfoXLState:
     layers: list
     position: int
 
+    @property
+    def capacity(self):
+        return self.keys.shape[3]
+
     def select(self, rows):
         """Return a state with rows of this one."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
@@ -135,8 +138,9 @@ class TransfoXLSteps:
         for block in (self._prompt, self._step):
             block.hybridize(static_alloc=True, static_shape=True)
 
-    def start(self, words, mems, valid_length, capacity):
+    def start(self, inputs, capacity):
         """See `TransfoXLLMHeadModel.start`."""
+        words, mems, valid_length = (inputs[name] for name in ('words', 'mems', 'valid_length'))
         ctx, length = words.context, words.shape[1]
         size = self._mem_len + capacity
         furthest = size
@@ -157,11 +161,7 @@ class TransfoXLSteps:
 
     def step(self, tokens, state):
         """See `TransfoXLLMHeadModel.step`."""
-        capacity, position = state.keys.shape[3], state.position
-        if position >= capacity:
-            raise InputError(f'the state holds {capacity} tokens per row, and is full')
-        if state.mask.shape[1] != self._mem_len + capacity:
-            raise InputError('the state has a different length of memory: start again')
+        position = state.position
         furthest = state.layers[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + position - numbers).clip(0, furthest)

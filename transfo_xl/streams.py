@@ -41,10 +41,6 @@ class StreamLoader(Loader):
 
     def __init__(self, tokens, batch_size, length, extension=0, ctx=None, workers=None):
         super().__init__(ctx=ctx, workers=workers)
-        given = (('batch_size', batch_size, 1), ('length', length, 1), ('extension', extension, 0))
-        for name, value, least in given:
-            if value < least:
-                raise InputError(f'{name} is {value}; it must be at least {least}')
         batch_size *= self._size
         if len(tokens) < 2 * batch_size:
             raise InputError(

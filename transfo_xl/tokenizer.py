@@ -68,25 +68,22 @@ class CountedWords:
         _log.info('a vocabulary of %d of %d words', len(self), len(self.counter))
 
     def _build_from_file(self):
-        for number, line in read_lines(self.vocab_file):
-            if not line.strip():
-                raise InputError(f'{self.vocab_file}, line {number} is blank; it must hold a word')
-            self.add_symbol(line.split()[0])
+        for _, line in read_lines(self.vocab_file):
+            for word in line.split()[:1]:
+                self.add_symbol(word)
         unknown = next((word for word in ('<UNK>', '<unk>') if word in self.sym2idx), None)
         if unknown is None:
             raise InputError(f'{self.vocab_file!r} has no <unk> among its words; add it')
         self.unk_idx = self.sym2idx[unknown]
 
-    def cutoffs(self, shares=(0.9, 0.97)):
+    def cutoffs(self):
         """Return where to cut the vocabulary for adaptive embeddings and softmax."""
+        # the clusters have 90, 7 and 3 % of the text
         counts = np.array([self.counter[word] for word in self.idx2sym], dtype=np.float64)
         if not counts.sum():
             raise InputError('no counts to cut the vocabulary by; count a text first')
-        shares = list(shares)
-        if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
-            raise InputError(f'shares are {shares}; they must be ascending, between 0 and 1')
         covered = np.cumsum(counts) / counts.sum()
-        ends = np.unique(np.searchsorted(covered, shares) + 1)
+        ends = np.unique(np.searchsorted(covered, (0.9, 0.97)) + 1)
         return [int(end) for end in ends if end < len(self)]
 
     def add_special(self, sym):
@@ -292,28 +289,21 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         """Return the spans of the words of `text`."""
         start = len(text) - len(text.lstrip())
         text = text.strip()
-        # lower-casing turns some characters into two
-        chars = [
-            (start + n, start + n + 1)
-            for n, char in enumerate(text)
-            for _ in (char.lower() if self.lower_case else char)
-        ]
-        if self.delimiter == '':
-            return chars
-        if self.lower_case:
-            text = text.lower()
-        if self.delimiter is None:
+        lowered = text.lower() if self.lower_case else text
+        if self.delimiter == '':  # lower-casing turns some characters into two
+            spans = [
+                (n, n + 1)
+                for n, char in enumerate(text)
+                for _ in (char.lower() if self.lower_case else char)
+            ]
+        elif self.delimiter is None:
             spans = [match.span() for match in re.finditer(r'\S+', text)]
         else:
             spans, first = [], 0
-            for word in text.split(self.delimiter):
+            for word in (lowered if len(lowered) == len(text) else text).split(self.delimiter):
                 spans.append((first, first + len(word)))
                 first += len(word) + len(self.delimiter)
-        ends = [*chars, (start + len(chars),) * 2]
-        return [
-            (ends[first][0], chars[end - 1][1] if first < end else ends[first][0])
-            for first, end in spans
-        ]
+        return [(start + first, start + end) for first, end in spans]
 
     def _pieces(self, texts):
         return [_Words(self, text) for text in texts]

@@ -73,13 +73,8 @@ def to_fields(content, path):
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
         raise InputError(f'{path!r} has the word {word!r} {count} times, and must have it once')
-    order = content.get('sym2idx')  # a dict, or a subclass of it
-    if order is not None and order != {word: position for position, word in enumerate(words)}:
-        raise InputError(f'{path!r}: its idx2sym and sym2idx give different ids')
     fields = {name: content[name] for name in OPTIONS if content.get(name) is not None}
     fields.update(idx2sym=words, counter=collections.Counter(content.get('counter')))
-    if not 0 <= fields.get('unk_idx', 0) < max(len(words), 1):
-        raise InputError(f'{path!r}: its unk_idx is {fields["unk_idx"]}, of {len(words)} words')
     return fields
 
 

@@ -9,22 +9,14 @@ import mxnet as mx
 from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
 from ..errors import CheckpointError, InputError
-from ..inference.engines import make_engine
 from ..inference.quantization import Quantizer, choose_layers
 from ..util.files import written_together
 
 logger = logging.getLogger(__name__)
 
 
-def forward_of(args, model):
-    """``forward(batch)``: the outputs of a model without labels."""
-    if args.engine == 'mxnet':
-        return lambda batch: model(*batch.inputs)
-    return engine_forward(make_engine(model, args.engine, args.precision or args.dtype))
-
-
 def engine_forward(engine):
-    """``forward(batch)`` of an engine; see `forward_of`."""
+    """Return ``forward(batch)`` of an engine: the outputs of a model without labels."""
 
     def forward(batch):
         arrays = [array.asnumpy().astype('int32') for array in batch.inputs]
@@ -71,7 +63,7 @@ def load_exported(prefix, max_length, ctx):
     return lambda words, token_types, valid_length: block(words, valid_length)
 
 
-def calibrate(settings, model, loader, evaluate, name, metric, most_lost=0.005):
+def calibrate(output_dir, settings, model, loader, evaluate, name, metric, most_lost=0.005):
     """Write the model in INT8; returns the prefix of its files, and its scores before and after.
 
     As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
@@ -94,8 +86,8 @@ def calibrate(settings, model, loader, evaluate, name, metric, most_lost=0.005):
         most_lost,
     )
     model_name = f'model_bert_{name}_quantized_{settings.calib_mode}'
-    prefix = os.path.join(settings.output_dir, model_name)
-    with written_together(settings.output_dir) as folder:
+    prefix = os.path.join(output_dir, model_name)
+    with written_together(output_dir) as folder:
         block.export(os.path.join(folder, model_name))
     files = [f'{model_name}-0000.params', f'{model_name}-symbol.json']
     logger.info('INT8 is written to %s-symbol.json', prefix)

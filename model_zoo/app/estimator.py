@@ -97,10 +97,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             labels=[str(number) for number in range(len(self.classes_))],
             **(self.settings or {}),
         )
-        self.model_ = trained.pipeline()
         self.history_ = trained.history
-        self._save = trained.save
+        self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
+        trained.save(self._folder.name)
+        self._open()
         return self
+
+    def _open(self):
+        from ..inference import pipeline
+
+        self.model_ = pipeline('text-classification', self._folder.name)
 
     def predict_proba(self, X):
         """Return the probabilities of the `classes_`, an array of (n, classes)."""
@@ -123,36 +129,22 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def __getstate__(self):
         """Return the settings and the trained model's files, which `pickle` and joblib store."""
         state = {**super().__getstate__()}
-        if 'model_' in state:
-            del state['model_']
-            save = state.pop('_save')
-            with tempfile.TemporaryDirectory() as folder:
-                save(folder)
-                files = sorted(path for path in pathlib.Path(folder).rglob('*') if path.is_file())
-                state['_files'] = {
-                    str(path.relative_to(folder)): path.read_bytes() for path in files
-                }
+        if state.pop('model_', None) is not None:
+            folder = pathlib.Path(state.pop('_folder').name)
+            paths = sorted(path for path in folder.rglob('*') if path.is_file())
+            state['_files'] = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
         return state
 
     def __setstate__(self, state):
         files = state.pop('_files', None)
         super().__setstate__(state)
         if files is not None:
-            self._open(files)
-
-    def _open(self, files):
-        from ..inference import pipeline
-
-        def save(folder):
+            self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
             for name, content in files.items():
-                path = pathlib.Path(folder, name)
+                path = pathlib.Path(self._folder.name, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-
-        with tempfile.TemporaryDirectory() as folder:
-            save(folder)
-            self.model_ = pipeline('text-classification', folder)
-        self._save = save
+            self._open()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -164,8 +156,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
 def _texts(X):
     """Return the rows of X as tuples of one or two texts."""
-    rows = [(row,) if isinstance(row, str) else row for row in np.asarray(X, dtype=object)]
-    rows = [tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,) for row in rows]
+    rows = [
+        tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,)
+        for row in np.asarray(X, dtype=object)
+    ]
     for number, row in enumerate(rows):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
             raise InputError(

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..registry import get_family
 from ..tasks.classification import ClassificationSettings, ClassifierFeatures, choose_data
 from ..tasks.classification_data import read_examples
-from ..tasks.labels import adopt_labels
+from ..tasks.labels import match_labels
 from ..tasks.language_model import BlockLoader
 from ..tasks.tables import check_files
 from ..tasks.task import save_trained
@@ -140,7 +140,7 @@ def _open_classifier(args, ctx):
         **{name: getattr(args, name) for name in OF_DATA}, only_inference=True
     )
     task, choice = choose_data(settings), ModelChoice(args)
-    task = adopt_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
+    task = match_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
     model, tokenizer = choice.open_task(
         get_family(args.family).block_class('classification'),
         ctx,

@@ -74,7 +74,7 @@ def plan_files(args):
         raise InputError(
             f'{args.encoding}: a line end of `files` must be one byte', field='encoding'
         )
-    from ..tasks.pretraining import matching_files
+    from ..tasks.pretraining.text import matching_files
 
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]

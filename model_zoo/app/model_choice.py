@@ -1,5 +1,6 @@
 """The model that a command's flags choose."""
 
+import contextlib
 import functools
 import glob
 import logging
@@ -7,12 +8,7 @@ import os
 
 from ..checkpoint.readers import weights_in_folder
 from ..errors import InputError
-from ..opening import (
-    check_vocab,
-    locate,
-    open_model,
-    open_tokenizer,
-)
+from ..opening import check_vocab, locate, open_model, open_tokenizer
 from ..pretrained import local_path, names_files
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class
@@ -55,8 +51,8 @@ class ModelChoice:
         check_files(args, 'model_parameters', 'vocab_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
-                f'{self.model!r} has weights and a size of its own: leave out '
-                '`pretrained_parameters`, `from_scratch` and `hparams`',
+                f'{self.model!r} has weights and a size: leave out `pretrained_parameters`, '
+                '`from_scratch` and `hparams`',
                 field='model',
             )
 
@@ -125,27 +121,20 @@ class ModelChoice:
         did, as in pytorch-pretrained-bert.
         """
         if not trains and not self.has_task:
-            logger.warning(
-                'neither a folder of a trained model nor `model_parameters` is given: the '
-                'predictions come from a random head'
-            )
+            logger.warning('no trained model is given: the predictions come from a random head')
         if not trains:
             self.check_trained_for(task)
         lowers = do_lower_case if self.is_folder or self.vocab_file else None
         model, tokenizer = self.build(task, ctx, do_lower_case=lowers, **task_options)
         if do_lower_case not in (None, tokenizer.do_lower_case):
-            logger.warning(
-                'the vocabulary of %s decides: texts are %s',
-                self.model,
-                'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
-            )
+            logger.warning('the vocabulary decides: do_lower_case is %s', tokenizer.do_lower_case)
         return model, tokenizer
 
     def build(self, task, ctx, do_lower_case=None, prepare=None, **options):
-        """The task's block with its parameters, and its tokenizer.
+        """Return the task's block with its parameters, and its tokenizer.
 
-        `prepare` may change ``(block, tokenizer)``, for example add special tokens, before
-        ``--model_parameters`` is loaded. Parameters that no file has are initialized at random.
+        `prepare` may change both, for example add special tokens, before ``model_parameters`` are
+        loaded. Parameters that no file has are initialized at random.
         """
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
@@ -154,9 +143,8 @@ class ModelChoice:
             options = {**self.family.fields_of(self.model, self._hparams), **options}
             if self.vocab_file and weights is True:
                 raise InputError(
-                    f'{self.vocab_file!r}: pretrained weights have their own '
-                    'vocabulary; it goes with `from_scratch`, `model_parameters` or '
-                    '`pretrained_parameters`',
+                    'needs `from_scratch`, `model_parameters` or `pretrained_parameters`: '
+                    'pretrained weights have a vocabulary',
                     field='vocab_file',
                 )
         block, tokenizer, _ = open_model(
@@ -210,16 +198,12 @@ def family_of(model, dataset=None):
 def parse_hparams(words):
     """``['num_layers=2,units=128', 'activation=gelu']`` -> dict, with numbers as int or float."""
     result = {}
-    for item in ','.join(words or ()).split(','):
-        if not item:
-            continue
-        name, equals, value = item.partition('=')
-        if not equals or not name or not value:
+    for item in filter(None, ','.join(words or ()).split(',')):
+        name, _, value = item.partition('=')
+        if not (name and value):
             raise InputError(f'{item!r}: write name=value, such as num_layers=2', field='hparams')
-        for convert in (int, float, str):
-            try:
+        result[name] = value
+        for convert in (float, int):
+            with contextlib.suppress(ValueError):
                 result[name] = convert(value)
-                break
-            except ValueError:
-                continue
     return result

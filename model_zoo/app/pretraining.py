@@ -1,13 +1,11 @@
 """The pre-training of BERT, and of similar models: phases, updates, and GluonNLP's log."""
 
 import logging
-import os
 
-from ..errors import InputError
-from ..tasks.masked_lm import TERMS, formatted_terms
+from ..tasks.masked_lm import formatted_terms
 from ..training.callbacks import Profiler, ProgressLogger
-from ..util.display import in_number, new_figure, save_figure
-from .report import is_picture_due
+from ..util.display import in_number
+from .report import plot_curves
 from .trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -36,42 +34,16 @@ class PretrainingLogger(ProgressLogger):
         return line
 
 
-def plot_pretraining(path, state, title=''):
-    """Draw the losses and accuracies of training and evaluation, by updates, to a PNG file."""
-    evaluations = [
-        {'step': record['step'], **record['report']['eval']}
-        for record in state.epochs
-        if record['report']
-    ]
-    figure = new_figure(10, 4, layout=None)
-    for axes, metric, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
-        for color, term in enumerate(TERMS):
-            for records, name, style in (
-                (state.log, f'{term}, training', '-'),
-                (evaluations, f'{term}, evaluation', 'o'),
-            ):
-                points = [
-                    (record['step'], record[f'{term}_{metric}'])
-                    for record in records
-                    if f'{term}_{metric}' in record
-                ]
-                if points:
-                    axes.plot(*zip(*points), style, color=f'C{color}', label=name)
-        axes.set(xlabel='updates', ylabel=label)
-        axes.grid(alpha=0.3)
-        if axes.lines:
-            axes.legend()
-    figure.suptitle(title)
-    save_figure(path, figure)
-
-
 class PretrainingTrainer(Trainer):
     """A training with phases, which counts updates instead of epochs, and with GluonNLP's log."""
 
     logger_class = PretrainingLogger
 
     def open_folder(self):
-        return super().open_folder(trains=False, verbose=self.settings.verbose)
+        settings = self.settings
+        continues = settings.phase2 or settings.start_step
+        trains = self.task.trains and not continues
+        return super().open_folder(trains=trains, verbose=settings.verbose)
 
     def train(self):
         settings, folder, workers = self.settings, self.folder, self.task.workers
@@ -97,18 +69,15 @@ class PretrainingTrainer(Trainer):
             logger.info('Train cost=%.1fs', self.state.seconds)
             self.save(folder.file('model'))
             self._results['model'] = 'model'
-            self.write_results(is_final=True)
+            self.write_results()
             logger.info('the model is in %s', folder.file('model'))
 
     def on_epoch(self, loop, record):
         self.write_results()
 
-    def write_results(self, is_final=False):
-        curves = self.folder.file('curves.png')
-        if is_final or is_picture_due(curves):
-            model = os.path.basename(os.path.normpath(self.settings.model))
-            plot_pretraining(curves, self.state, f'pre-training {model}')
-        self.folder.write('results.json', self.settings, self.state, **self._results)
+    def write_results(self):
+        results = self.folder.write('results.json', self.settings, self.state, **self._results)
+        plot_curves(self.folder.file('curves.png'), results)
         if self.state.epochs:
             record = self.state.epochs[-1]
             self.folder.write_eval_results(record['report'], record)
@@ -120,9 +89,8 @@ class PretrainingTrainer(Trainer):
 
     def _resume(self, loop, store):
         """Restore what an earlier run has saved, if the flags say so."""
-        settings, path = self.settings, None
-        if settings.resume:
-            path = loop.resume()
+        settings = self.settings
+        path = loop.resume() if settings.resume else None
         if path is None and settings.phase2:
             checkpoint = self._store(phase2=False).at(settings.start_step)
             checkpoint.restore(loop.block, loop.updater.trainer)
@@ -130,15 +98,8 @@ class PretrainingTrainer(Trainer):
             path = checkpoint.path
         elif path is None and settings.start_step:
             path = loop.resume(settings.start_step)
-        elif path is None and not settings.resume and store.paths():
-            if not settings.overwrite_output_dir:
-                raise InputError(
-                    f'{settings.output_dir!r} has checkpoints of another training: add `resume` to '
-                    'continue it, `overwrite_output_dir` to replace it, or name another folder',
-                    field='output_dir',
-                )
-            if self.task.workers.rank == 0:
-                store.clear()
+        elif settings.overwrite_output_dir and self.task.workers.rank == 0:
+            store.clear()
         if path is not None:
             logger.info('continuing from %s', path)
 

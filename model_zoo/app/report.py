@@ -1,10 +1,10 @@
 """Reports of a run: its results, and from them curves, a page, a card and the log's end."""
 
 import contextlib
+import datetime
 import functools
 import html
 import importlib.metadata
-import itertools
 import logging
 import math
 import os
@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 import sys
-import time
 
 import jinja2
 import yaml
@@ -101,8 +100,7 @@ def write_eval_results(folder, report, step=0, train_loss=None):
             values['loss'] = values['eval_loss']
         target = folder
         if number:
-            beside = folder.rstrip(os.sep) + _FOLDERS.get(segment, f'-{segment}')
-            target = make_writable_dir(beside)
+            target = make_writable_dir(folder.rstrip(os.sep) + _FOLDERS.get(segment, f'-{segment}'))
         with atomic_write(os.path.join(target, 'eval_results.txt')) as file:
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))
 
@@ -111,41 +109,6 @@ def write_eval_results(folder, report, step=0, train_loss=None):
 
 FEW_POINTS = 20
 _COLORS = {'train': 'C0', 'dev': 'C1'}
-#: while a training runs: a picture takes half a second
-SECONDS_BETWEEN_PICTURES = 30
-
-
-def is_picture_due(path):
-    """Return whether a picture that is updated during a training is missing or old."""
-    try:
-        return time.time() - os.path.getmtime(path) >= SECONDS_BETWEEN_PICTURES
-    except OSError:
-        return True
-
-
-def loss_points(log):
-    """Return (step, mean training loss) for full log intervals.
-
-    A short interval, as at the end of an epoch, has a noisy mean: neighbouring ones are joined, by
-    their numbers of updates. If they still make no full interval, they join the one before.
-    """
-    steps = [0, *(record['step'] for record in log)]
-    sizes = [stop - start for start, stop in itertools.pairwise(steps)]
-    full, points, short = max(sizes, default=0), [], []  # lists of (step, loss, updates)
-    for record, size in zip(log, sizes):
-        if size == full:
-            points[-1:] = _joined([*points[-1:], *short])
-            short = []
-        short = _joined([*short, (record['step'], record['loss'], size)])
-        if short[0][2] >= full:
-            points, short = points + short, []
-    points[-1:] = _joined([*points[-1:], *short])
-    return [(step, loss) for step, loss, _ in points]
-
-
-def _joined(points):
-    updates = sum(count for _, _, count in points)
-    return [(points[-1][0], sum(p[1] * p[2] for p in points) / updates, updates)] if points else []
 
 
 def dev_loss(record):
@@ -161,6 +124,7 @@ def _charts(results):
     epochs, (_, examined) = training['epochs'], _first_examination(results)
     if results['description'].get('fitted'):
         return []
+    log = [(record['step'], record['loss']) for record in training['log']]
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     losses = [point for point in losses if point[1] is not None]
     scores = [(record['step'], record['score'], record['epoch']) for record in epochs if metric]
@@ -169,13 +133,13 @@ def _charts(results):
         {
             'title': 'Loss',
             'lines': [
-                {'name': 'training', 'color': 'train', 'points': loss_points(training['log'])},
+                {'name': 'training', 'color': 'train', 'points': log},
                 {'name': 'dev set', 'color': 'dev', 'points': losses},
             ],
             'levels': [],
         },
         {
-            'title': f'Dev set: {metric}',
+            'title': f'Dev set: {metric}' if metric else '',
             'lines': [{'name': metric, 'color': 'dev', 'points': scores}],
             'levels': [] if level is None else [{'name': _guess(examined), 'value': level}],
         },
@@ -187,21 +151,19 @@ def plot_curves(path, results):
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
-    metric = results['description']['metric']
-    labels = 'loss', f'dev {metric}' if metric else ''
-    for axes, chart, label in zip(figure.subplots(1, 2), _charts(results), labels):
-        for line in chart['lines']:
-            columns = list(zip(*line['points']))[:2]
+    for axes, chart in zip(figure.subplots(1, 2), _charts(results)):
+        for line in filter(lambda line: line['points'], chart['lines']):
+            steps, values, *_ = zip(*line['points'])
             # a line through one point can't be seen, and one through a few hides where they are
-            has_marks = line['color'] == 'dev' or len(line['points']) <= FEW_POINTS
-            if columns:
-                color, marker = _COLORS[line['color']], 'o' if has_marks else None
-                axes.plot(*columns, marker=marker, color=color, label=line['name'])
+            marker = 'o' if line['color'] == 'dev' or len(steps) <= FEW_POINTS else None
+            axes.plot(
+                steps, values, marker=marker, color=_COLORS[line['color']], label=line['name']
+            )
         for level in chart['levels']:
             axes.axhline(level['value'], linestyle='--', color='grey', label=level['name'])
         if len(axes.lines) > 1:
             axes.legend()
-        axes.set(xlabel='updates', ylabel=label)
+        axes.set(xlabel='updates', ylabel=chart['title'])
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(alpha=0.3)
     figure.suptitle(_visible(results['description']['title']), parse_math=False)
@@ -212,7 +174,7 @@ def plot_curves(path, results):
 
 
 def write_report(folder, results, is_final=False):
-    """Write ``report.html`` and at times ``curves.png``; at the end also the model's card.
+    """Write ``report.html``; at the end also ``curves.png`` and the model's card.
 
     Parameters
     ----------
@@ -232,14 +194,14 @@ def write_report(folder, results, is_final=False):
 
         Its ``examination`` has for each segment what `Task.examine` found.
     """
-    curves = os.path.join(folder, 'curves.png')
-    if results['description'].get('fitted'):
-        curves = None
-    elif is_final or is_picture_due(curves):
-        plot_curves(curves, results)
+    figures = {'charts': _charts(results), 'tiles': _tiles(results)}
     with atomic_write(os.path.join(folder, 'report.html')) as file:
-        file.write(_render('report.html', results, is_final=is_final))
+        file.write(_render('report.html', results, is_final=is_final, **figures))
     if is_final:
+        curves = None
+        if not results['description'].get('fitted'):
+            curves = os.path.join(folder, 'curves.png')
+            plot_curves(curves, results)
         write_card(os.path.join(folder, 'best_model'), results, curves)
         log_summary(folder, results)
 
@@ -265,29 +227,14 @@ def log_summary(folder, results):
 
 
 def _render(name, results, **more):
+    description, training = results['description'], results['training']
     segment, examined = _first_examination(results)
-    model = join(results['description']['location'], 'best_model')
-    return (
-        _environment()
-        .get_template(name)
-        .render(
-            **results,
-            **more,
-            segment=segment,
-            examined=examined,
-            caution=_caution(results),
-            chosen=explain_choice(
-                results['training']['epochs'],
-                results['best']['epoch'],
-                results['description']['metric'],
-                examined.get('headline'),
-            ),
-            model=shlex.quote(model),
-            guess=_guess(examined),
-            charts=_charts(results),
-            tiles=_tiles(results),
-        )
-    )
+    headline, epoch = examined.get('headline'), results['best']['epoch']
+    more.update(segment=segment, examined=examined, guess=_guess(examined))
+    more['caution'] = _caution(results)
+    more['chosen'] = explain_choice(training['epochs'], epoch, description['metric'], headline)
+    model = shlex.quote(join(description['location'], 'best_model'))
+    return _environment().get_template(name).render(**results, **more, model=model)
 
 
 @functools.cache
@@ -378,7 +325,8 @@ def _tiles(results):
         epochs = len(training['epochs'])
         tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
         tiles.append((training['steps'], 'update' if training['steps'] == 1 else 'updates', ''))
-    tiles.append((_duration(training['seconds']), 'training time', ''))
+    seconds = datetime.timedelta(seconds=round(training['seconds']))
+    tiles.append((seconds, 'training time', ''))
     return tiles
 
 
@@ -438,11 +386,3 @@ def _with_path(command):
         return f'{shlex.quote(path)} '
 
     return re.sub(r'\b(zoo|python) ', path_of, command, count=1)
-
-
-def _duration(seconds):
-    seconds = round(seconds)
-    hours, minutes = seconds // 3600, seconds // 60 % 60
-    if hours:
-        return f'{hours} h {minutes} min'
-    return f'{minutes} min {seconds % 60} s' if minutes else f'{seconds} s'

@@ -5,10 +5,11 @@ import hashlib
 import json
 import logging
 import os
+import platform
 import re
 import shutil
-import stat
-import tempfile
+
+from gluonnlp.base import get_home_dir
 
 from ..errors import InputError, reporting
 from ..training.checkpoint import CheckpointStore, seed_all
@@ -20,17 +21,12 @@ from .report import write_eval_results, write_results
 
 logger = logging.getLogger(__name__)
 
-_MARK = '.of-gluon-transformer-zoo'
-
 
 class RemoteFolder:
     """A folder of this machine that is copied to a URL: after each checkpoint, and at the end.
 
-    It is below a folder of the user's own in the system's folder for temporary files (``$TMPDIR``),
-    which others can't enter, and is removed at the end, when all is uploaded. Nothing is removed
-    that another program has put there. Names that begin with a dot stay here.
-
-    InputError if nothing can be written to the URL, or others can write to the local folder.
+    It is in ``$MXNET_HOME/runs``, and is removed at the end, when all is uploaded. Names that begin
+    with a dot stay here. InputError if nothing can be written to the URL.
     """
 
     def __init__(self, url):
@@ -43,15 +39,13 @@ class RemoteFolder:
 
     def pull(self):
         """Replace the content of this machine's folder by the URL's."""
-        for where, folders, names in os.walk(self._root):
-            for name in folders[:]:
-                path = os.path.join(where, name)
-                if path != self.path:
-                    os.remove(path) if os.path.islink(path) else shutil.rmtree(path)
-                    folders.remove(name)
-            for name in names:
-                if not name.startswith('.'):
-                    os.remove(os.path.join(where, name))
+        for folder in (self._root, self.path):
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                if os.path.isdir(path) and path != self.path:
+                    shutil.rmtree(path)
+                elif path != self.path and not name.startswith('.'):
+                    os.remove(path)
         with reporting(f'cannot read {self.url!r}'):
             remote = sizes_in(self.url)
             if remote:
@@ -100,40 +94,9 @@ class RemoteFolder:
 
 
 def _working_folder(url):
-    """Return a folder for the temporary files of one URL and user, with our mark in it."""
-    user = f'zoo-{os.getuid()}' if hasattr(os, 'getuid') else 'zoo'
-    parent = os.path.join(tempfile.gettempdir(), user)
-    path = os.path.join(parent, hashlib.sha256(url.encode()).hexdigest()[:16])
-    with reporting(f'cannot write to {parent!r}', '; remove it, or set TMPDIR'):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(parent, 0o700)
-        _check_own(parent)
-        os.chmod(parent, 0o700)
-        if not os.path.lexists(path):  # it is marked before it has its name
-            new = tempfile.mkdtemp(dir=parent)
-            with open(os.path.join(new, _MARK), 'w', encoding='utf-8') as file:
-                file.write(f'{url}\n')
-            try:
-                os.rename(new, path)
-            except OSError:  # another process has just made it
-                shutil.rmtree(new)
-        _check_own(path)
-    if not os.path.isfile(os.path.join(path, _MARK)):
-        raise InputError(f'{path!r} was not created by this program: remove it')
-    return path
-
-
-def _check_own(path):
-    """Raise InputError unless this is a folder, no link, which only this user can write to."""
-    status = os.lstat(path)
-    is_own = stat.S_ISDIR(status.st_mode)
-    if hasattr(os, 'getuid'):
-        is_own = is_own and status.st_uid == os.getuid() and not status.st_mode & 0o022
-    if not is_own:
-        raise InputError(
-            f'{path!r} is not a folder that only you can write to: remove it, or set TMPDIR to a '
-            'folder of your own'
-        )
+    """Return this machine's folder for the files of one URL; several machines may share a home."""
+    name = hashlib.sha256(f'{platform.node()} {url}'.encode()).hexdigest()[:16]
+    return make_writable_dir(os.path.join(get_home_dir(), 'runs', name))
 
 
 def _facts(path):
@@ -159,8 +122,8 @@ class RunFolder:
     ----------
     settings : Settings
         Its ``output_dir`` is made if it is missing. For a URL the run has a folder on each machine,
-        which begins as a copy of the URL, and is uploaded after each checkpoint and at the end;
-        `localize` sets its path in the settings. ``seed`` seeds the random numbers.
+        which begins as a copy of the URL, and is uploaded after each checkpoint and at the end.
+        ``seed`` seeds the random numbers.
     workers : Workers, optional
         All but number 0 log errors only, and to standard error.
     trains : bool
@@ -174,7 +137,7 @@ class RunFolder:
         workers, path = workers or Workers(), settings.output_dir
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
-        self._url, self._ending = path, contextlib.ExitStack()
+        self._ending = contextlib.ExitStack()
         cli.at_end(self, self._ending.close)
         if workers.rank == 0 or (self._remote is not None and workers.local_rank == 0):
             self._lock()
@@ -225,10 +188,7 @@ class RunFolder:
             return
         problem = 'has the results of another training: add '
         if resume:
-            problem = (
-                'has a finished training, which cannot be resumed: the state of its optimizer '
-                'stays only with `keep_state`; add '
-            )
+            problem = 'has a finished training, whose state only `keep_state` would keep: add '
         elif can_resume:
             problem += '`resume` to continue it, '
         raise InputError(
@@ -246,9 +206,9 @@ class RunFolder:
         """The path of a file in the folder."""
         return os.path.join(self.path, name)
 
-    def location(self, *names):
-        """Return the path or URL of the folder, or of a file in it, after the run."""
-        return join(self._remote.url if self._remote else self.path, *names)
+    def location(self):
+        """Return the path or URL of the folder after the run."""
+        return self._remote.url if self._remote else self.path
 
     def checkpoints(self, keep=2, name='checkpoints'):
         """Return the `CheckpointStore` of a subfolder, which keeps the newest ones."""
@@ -271,19 +231,9 @@ class RunFolder:
                 if _OF_EPOCH.fullmatch(name) and self.file(name) not in kept:
                     os.remove(self.file(name))
 
-    def localize(self, settings):
-        """Return settings with the folder's path instead of its URL."""
-        if self._remote is None:
-            return settings
-        names = (name for name, value in vars(settings).items() if value == self._url)
-        return settings.copy(**dict.fromkeys(names, self.path))
-
     def write(self, name, settings, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""
-        args = dict(vars(settings))
-        if self._remote is not None:
-            for setting in [name for name, value in args.items() if value == self.path]:
-                args[setting] = self._url
+        args = vars(settings)
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
             of_one_run = settings.on_resume('run')

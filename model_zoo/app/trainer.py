@@ -14,11 +14,12 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
+from ..inference.engines import make_engine
 from ..optimizer import disable_weight_decay
 from ..optimizer.adam import DecoupledAdam
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
-from ..tasks.task import check_finite
+from ..tasks.scores import check_finite
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
 from ..training.loop import TrainingLoop
@@ -37,7 +38,7 @@ from ..util.arrays import check_gpu
 from ..util.display import in_number
 from .arguments import check_engine
 from .cli import get_ctx
-from .engines import calibrate, forward_of, load_exported
+from .engines import calibrate, engine_forward, load_exported
 from .model_choice import ModelChoice
 from .report import explain_choice, write_report
 from .run_folder import RunFolder
@@ -247,7 +248,7 @@ class Trainer(Callback):
         options = {'trains': task.trains, 'setup_logging': self._setup_logging, **options}
         folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, **options)
         self._ending.callback(folder.close)
-        task.settings = folder.localize(settings)
+        task.output_dir = folder.path
         return folder, contexts
 
     def read(self, sources, choice):
@@ -257,7 +258,7 @@ class Trainer(Callback):
         rows = {name: task.read(source, name) for name, source in sources.items()}
         if task.dev_share is not None and 'train' in rows:
             train, dev = task.split(rows.pop('train'), task.dev_share)
-            rows = {'train': train, 'dev': dev, **rows}
+            rows = {**({'train': train} if task.trains else {}), 'dev': dev, **rows}
         task.prepare(rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:
@@ -286,9 +287,7 @@ class Trainer(Callback):
         count = block.num_labels or getattr(block.config, 'num_labels', None)
         expected = self.task.model_options().get('num_labels', count)
         if expected != count:
-            raise InputError(
-                f'has {count} outputs, and the training set {expected} labels', field='model'
-            )
+            raise InputError(f'has {count} outputs for {expected} labels', field='model')
 
     def _exported(self):
         """An exported model as a function like the block."""
@@ -327,7 +326,8 @@ class Trainer(Callback):
         sets = {name: data for name, data in self.sets.items() if name != 'train'}
         forward = functools.partial(task.forward, self.model)
         if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
-            forward = forward_of(settings, self.model)
+            precision = settings.precision or settings.dtype
+            forward = engine_forward(make_engine(self.model, settings.engine, precision))
         return Evaluator(task, forward, sets, self._metrics)
 
     # -- the use of a trained model
@@ -354,7 +354,8 @@ class Trainer(Callback):
 
         loader = next(iter(sets.values())).loader
         names = task.name, task.metric, task.most_lost
-        prefix, facts = calibrate(self.settings, self.model, loader, evaluate, *names)
+        path = self.folder.path
+        prefix, facts = calibrate(path, self.settings, self.model, loader, evaluate, *names)
         self.folder.write('calibration.json', self.settings, **facts)
         write_labels(prefix, task.labels)
 
@@ -450,13 +451,11 @@ class Trainer(Callback):
 
     def make_updater(self, num_steps):
         """Return the `Updater` of `num_steps` updates."""
-        settings, options = self.settings, {}
+        settings, options, schedule = self.settings, {}, self.task.schedule(num_steps)
         norm = settings.max_grad_norm if isinstance(settings, ScheduleSettings) else 1.0
         if isinstance(settings, TrainingSettings) and settings.as_bertadam:
             options, norm = {'max_grad_norm': norm}, None  # the optimizer clips
-        return make_updater(
-            settings, self.block, self.task.schedule(num_steps), norm, options=options
-        )
+        return make_updater(settings, self.block, schedule, norm, options=options)
 
     def path(self, epoch):
         """Return the file of an epoch, counted from 1; its name counts from 0, as GluonNLP's."""
@@ -588,8 +587,6 @@ def find_contexts(gpus, workers, gpu=None):
         numbers = [int(number) for number in gpus.split(',')]
     except ValueError:
         raise InputError(f'{gpus!r}: give numbers, such as 0 or 0,2,5', field='gpus') from None
-    if len(set(numbers)) < len(numbers):
-        raise InputError(f'{gpus}: give each number once', field='gpus')
     if workers.size > 1:
         if workers.local_rank >= len(numbers):
             raise InputError(
@@ -604,21 +601,14 @@ def find_contexts(gpus, workers, gpu=None):
 def make_updater(settings, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
     """Return the `Updater` that the settings describe, with options of the optimizer."""
     registry = mx.optimizer.Optimizer.opt_registry
-    if settings.optimizer.lower() not in registry:
-        raise UnknownNameError.of('optimizer', settings.optimizer, registry)
-    optimizer, options = (
-        registry[settings.optimizer.lower()],
-        {'wd': settings.wd, **(options or {})},
-    )
+    UnknownNameError.check('optimizer', settings.optimizer.lower(), registry)
+    optimizer = registry[settings.optimizer.lower()]
+    options = {'wd': settings.wd, **(options or {})}
     is_ours = issubclass(optimizer, DecoupledAdam)
     if is_ours or 'epsilon' in inspect.signature(optimizer.__init__).parameters:
         options['epsilon'] = settings.epsilon
     if 'max_grad_norm' in options and not is_ours:
-        raise InputError(
-            f'{settings.optimizer} does not clip each parameter by itself, as '
-            '`as_bertadam` requires: bertadam and openaiadam do',
-            field='optimizer',
-        )
+        raise InputError('must be bertadam or openaiadam with `as_bertadam`', field='optimizer')
     if settings.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
     if not decay_all:

@@ -26,7 +26,6 @@ from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
 from ..inference.pipeline_base import POOL_ITEMS
-from ..opening import open_tokenizer
 from ..records import (
     PAIRS,
     TEXTS,
@@ -35,7 +34,6 @@ from ..records import (
     is_table_file,
     read_records,
 )
-from ..training.job import describe_vocab
 from ..util.display import counted, in_number
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
@@ -47,7 +45,6 @@ logger = logging.getLogger(__name__)
 
 _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'json'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
-_MANY = 1000  # texts that are encoded together
 
 
 # -- commands -------------------------------------------------------------------------------------
@@ -226,8 +223,6 @@ def read_file(
             where.line if where.unit == 'line' else number,
             record if has_names else {},
         )
-    if not number:
-        raise InputError(f'{path!r} is empty')
 
 
 def _standard_input(encoding):
@@ -490,58 +485,3 @@ class Labeller:
             for line in task.lines()
         )
         return write_records(_answered(self, given), task.output.rpartition('.')[2], task.output)
-
-
-class FileEncoder:
-    """Turns texts, or a file of them, into ids; for a worker."""
-
-    text_columns = ()
-
-    def __init__(self, options, encoding):
-        self._options, self._encoding = options, encoding
-
-    @property
-    def _tokenizer(self):
-        return _opened(open_tokenizer, tuple(self._options.items()))
-
-    @property
-    def settings(self):
-        """All that the ids depend on, plain JSON."""
-        tokenizer = self._tokenizer
-        settings = tokenizer._settings()  # such as do_lower_case of a folder
-        return [
-            self._options,
-            type(tokenizer).__name__,
-            settings,
-            describe_vocab(tokenizer.vocab),
-            self._encoding,
-        ]
-
-    def _ids(self, texts):
-        """Yield the ids of each text, or pair of texts."""
-        for is_pair, group in itertools.groupby(texts, lambda text: isinstance(text, tuple)):
-            while some := list(itertools.islice(group, _MANY)):
-                parts = list(map(list, zip(*some))) if is_pair else [some]
-                yield from self._tokenizer.encode_batch(
-                    *parts, pad=False, **self._encoding
-                ).input_ids
-
-    def results(self, texts):
-        """Yield a dict for each text."""
-        for ids in self._ids(texts):
-            yield {'ids': ids.tolist(), 'tokens': self._tokenizer.convert_ids_to_tokens(ids)}
-
-    def __call__(self, task):
-        """Write the ids of a `FileTask`; returns the number of its texts."""
-        texts = (line for line in task.lines() if line.strip())
-        if task.output.endswith('.jsonl'):
-            return write_records(_answered(self, map(Given, texts)), 'jsonl', task.output)
-        rows = list(self._ids(texts))
-        offsets = np.cumsum([0, *map(len, rows)])
-        with atomic_write(task.output, 'wb') as file:
-            np.savez(
-                file,
-                ids=np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32),
-                offsets=offsets,
-            )
-        return len(rows)

@@ -147,29 +147,16 @@ class BucketedLoader(SampleLoader):
     ):
         if not len(features):
             raise InputError('no samples to make batches of')
-        if batch_size is None and batch_tokens is None:
-            raise InputError('pass `batch_size` or `batch_tokens`')
-        check_positive(
-            batch_size=batch_size,
-            num_buckets=num_buckets,
-            round_to=round_to,
-            batch_tokens=batch_tokens,
-        )
-        if not 0 <= (pad_val or 0) < 2**31:
-            raise InputError(f'pad_val is {pad_val}; it must be the id of the padding token')
         super().__init__(features, seed=seed, ctx=ctx, workers=workers)
         self._pad_val, self._round_to = pad_val, round_to
         if num_buckets is None:
             num_buckets = 10 if batch_tokens is None else 20
-        try:
-            if batch_tokens is None:
-                lengths = [feature.valid_length for feature in features]
-                batch_size *= self._size
-            else:
-                lengths = [feature.padded_size(round_to) for feature in features]
-                batch_size, batch_tokens = len(features), batch_tokens * self._size
-        except AttributeError as error:
-            raise InputError(f'features must be Samples: {error}') from error
+        if batch_tokens is None:
+            lengths = [feature.valid_length for feature in features]
+            batch_size *= self._size
+        else:
+            lengths = [feature.padded_size(round_to) for feature in features]
+            batch_size, batch_tokens = len(features), batch_tokens * self._size
         if shuffle:
             self._draw = bucket_batches(lengths, batch_size, num_buckets, batch_tokens)
         else:

@@ -29,13 +29,7 @@ def _call_with(signature):
 
     def __call__(self, *args, **kwargs):
         for other in INPUT_NAMES.keys() & kwargs.keys():
-            name = INPUT_NAMES[other]
-            if name in kwargs:
-                raise InputError(f'{other} and {name} are the same input: pass one of them')
-            kwargs[name] = kwargs.pop(other)
-        for name in kwargs.keys() - self.call_signature.parameters:
-            known = ', '.join(self.call_signature.parameters)
-            raise TypeError(f'{type(self).__name__} has no input {name}, but {known}')
+            kwargs[INPUT_NAMES[other]] = kwargs.pop(other)
         bound = self.call_signature.bind(*args, **kwargs)
         inputs = {**dict.fromkeys(self.input_names), **bound.arguments}
         inputs.update(dict.fromkeys(self.unused_inputs))

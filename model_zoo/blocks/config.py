@@ -2,11 +2,8 @@
 
 import copy
 import dataclasses
-import difflib
 import functools
 import json
-import logging
-import operator
 import os
 import typing
 from operator import attrgetter
@@ -22,7 +19,6 @@ from ..util.reading import check_json, read_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_field']
 
-_log = logging.getLogger(__name__)
 #: formats whose folders have config.json as transformers writes it
 PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
 _Rate = Annotated[Number, Field(ge=0, lt=1)]
@@ -56,7 +52,7 @@ class Config(metaclass=_ConfigType):
     A subclass is a dataclass: it lists the fields with their defaults. Pydantic checks their types:
     a plain int is positive, a float isn't negative, and a float with "drop" in its name is a rate.
     Unknown fields of a file (such as ``"transformers_version"``) are kept in `extras` and written
-    back, so that no field is lost. A warning names misspelt ones.
+    back, so that no field is lost.
 
     As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
     may be named ``vocab_size_or_config_json_file``.
@@ -99,16 +95,6 @@ class Config(metaclass=_ConfigType):
             check_json(config.extras, _EXTRAS)
         except ValueError as error:
             raise InputError(str(error)) from error
-        free = names - values.keys()
-        for name in config.extras:
-            close = difflib.get_close_matches(name, free, 1, 0.9)
-            if close:
-                _log.warning(
-                    '%s is not a field of %s, and has no effect: is %s meant?',
-                    name,
-                    cls.__name__,
-                    close[0],
-                )
         if config.extras.get('model_type') == cls.model_type:  # said by the class
             config.extras.pop('model_type', None)
         return config
@@ -165,10 +151,10 @@ class Config(metaclass=_ConfigType):
 
 
 def check_field(name, value, kind):
-    """Raise InputError unless a field's value is of a type; see `Config`."""
+    """Return a field's value as a type, or raise InputError; see `Config`."""
     usual = {int: Count, float: _Rate if 'drop' in name else _Amount, str: Text}
     try:
-        _adapter(usual.get(kind, kind)).validate_python(value)
+        return _adapter(usual.get(kind, kind)).validate_python(value)
     except ValidationError as error:
         problem = requirement(error.errors()[-1]['msg'])
         raise InputError(f'{name} is {value!r:.80}; {problem}') from None
@@ -228,7 +214,8 @@ class AttentionConfig(Config):
     def add_pruned(self, heads_to_prune):
         """Return `pruned_heads` with more heads."""
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
-        for layer, heads in _as_numbers(heads_to_prune).items():
+        heads_to_prune = check_field('heads_to_prune', heads_to_prune, dict[int, list[int]])
+        for layer, heads in heads_to_prune.items():
             if not 0 <= layer < self.num_layers:
                 raise InputError(f'there is no layer {layer}: the model has {self.num_layers}')
             wrong = [head for head in heads if not 0 <= head < self.num_heads]
@@ -238,18 +225,3 @@ class AttentionConfig(Config):
             if len(merged[layer]) == self.num_heads:
                 raise InputError(f'layer {layer} would be left without heads')
         return {layer: sorted(heads) for layer, heads in merged.items() if heads}
-
-
-def _as_numbers(heads_to_prune):
-    """Return a dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
-    try:
-        return {
-            int(layer) if isinstance(layer, str) else operator.index(layer): [
-                operator.index(head) for head in heads
-            ]
-            for layer, heads in heads_to_prune.items()
-        }
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InputError(
-            f'the heads must be a dict of layers to lists of heads, but are {heads_to_prune!r:.80}'
-        ) from error

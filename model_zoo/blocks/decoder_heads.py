@@ -5,7 +5,6 @@ import dataclasses
 import mxnet as mx
 from mxnet.gluon import nn
 
-from ..errors import InputError
 from ..layers.attention import BLOCKED
 from ..layers.graphs import LockedGraph
 from ..layers.losses import cross_entropy, without_padding
@@ -13,6 +12,7 @@ from ..layers.precision import Dense
 from ..layers.sequences import vectors_at
 from ..util.arrays import check_range, check_shape
 from .decoder import DecoderBlock
+from .stepwise import Stepwise, widen, write_at
 from .task_mixin import TaskMixin
 
 __all__ = ['DecoderDoubleHeads', 'DecoderLM']
@@ -105,8 +105,8 @@ class DecoderSteps:
         for graph in (self._prompt, self._step):
             graph.hybridize(static_alloc=True, static_shape=True)
 
-    def start(self, words, valid_length, capacity):
-        length = words.shape[1]
+    def start(self, inputs, capacity):
+        words, valid_length = inputs['words'], inputs['valid_length']
         scores, keys, values = self._prompt(words, valid_length)
         keys = [widen(key, 3, capacity) for key in keys]
         values = [widen(value, 4, capacity) for value in values]
@@ -114,12 +114,10 @@ class DecoderSteps:
         columns = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
         mask = BLOCKED * mx.nd.broadcast_greater_equal(columns, positions.reshape((-1, 1)))
         mask = mask.astype(keys[0].dtype, copy=False)
-        return scores, DecoderState(keys, values, mask, positions, length)
+        return scores, DecoderState(keys, values, mask, positions, words.shape[1])
 
     def step(self, tokens, state):
         position = state.position
-        if position >= state.capacity:
-            raise InputError(f'the state holds {state.capacity} tokens per row, and is full')
         keys, values = (
             [arrays[group][i].reshape((-3, 0, 0)) for group, i in self._indices]
             for arrays in (state.keys, state.values)
@@ -134,24 +132,6 @@ class DecoderSteps:
         return scores, state
 
 
-def widen(array, axis, size):
-    """Pad `array` with zeros to `size` along `axis`."""
-    shape = list(array.shape)
-    shape[axis] = size
-    result = mx.nd.zeros(tuple(shape), ctx=array.context, dtype=array.dtype)
-    end = [None] * array.ndim
-    end[axis] = array.shape[axis]
-    mx.nd._internal._slice_assign(result, array, begin=[None] * array.ndim, end=end, out=result)
-    return result
-
-
-def write_at(array, part, axis, position):
-    """Write `part`, of size 1 along `axis`, to `position` of `array`."""
-    begin, end = [None] * array.ndim, [None] * array.ndim
-    begin[axis], end[axis] = position, position + 1
-    mx.nd._internal._slice_assign(array, part, begin=begin, end=end, out=array)
-
-
 class DecoderTask(TaskMixin, DecoderBlock):
     """A `DecoderModel` with a language model's head, and perhaps another one."""
 
@@ -162,6 +142,8 @@ class DecoderTask(TaskMixin, DecoderBlock):
     ):
         super().__init__(transformer, prefix=prefix, params=params, **options)
         self._predict_special_tokens = predict_special_tokens
+        if not predict_special_tokens:
+            self.label_inputs = {**self.label_inputs, 'lm_labels': (None, 'vocab_size')}
         # the same object, which another owner of the model may change
         self.config = self.base.config
 
@@ -188,19 +170,8 @@ class DecoderTask(TaskMixin, DecoderBlock):
         labels = F.slice_axis(labels, axis=1, begin=1, end=None)
         return cross_entropy(F, self.token_scores(F, hidden), labels)
 
-    def check_labels(self, inputs):
-        super().check_labels(inputs)
-        words, labels = inputs['words'], inputs['lm_labels']
-        if labels is None:
-            return
-        rows = self.config.vocab_size
-        rows += self.config.n_special if self._predict_special_tokens else 0
-        check_range('lm_labels', labels, -1, rows)
-        if words.shape[-1] < 2:
-            raise InputError(f'lm_labels needs words of at least length 2, not {words.shape}')
 
-
-class DecoderLM(DecoderTask):
+class DecoderLM(Stepwise, DecoderTask):
     """A decoder with a language model head: the product with the word embedding.
 
     Parameters
@@ -228,42 +199,11 @@ class DecoderLM(DecoderTask):
 
     label_inputs = {'lm_labels': (None, 'total_tokens_embeddings')}
     generates_in_onnx = True
-    _steps = None
+    steps_class = DecoderSteps
 
-    def _clear_cached_op(self):
-        super()._clear_cached_op()
-        self._steps = None  # made of the layers as they were
-
-    def start(self, words, valid_length, capacity):
-        """Run the prompts (batch, length), and allocate memory for their continuations.
-
-        `capacity` is the maximum number of tokens per row, prompt and continuation together.
-        Returns the scores (batch, tokens) for the token after each prompt, and the state.
-        """
-        check_shape('words', words, (-1, -1))
-        self.check({'words': words, 'valid_length': valid_length})
-        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
-        if not words.shape[1] < capacity + 1 <= self.context_length + 1:
-            raise InputError(
-                f'capacity is {capacity}, and must be between the length of the prompts, '
-                f'{words.shape[1]}, and the {self.context_length} tokens that the model takes'
-            )
-        return self._get_steps().start(words, valid_length, capacity)
-
-    def step(self, tokens, state):
-        """Add one token (batch,) to each row, and change `state` in place.
-
-        Returns the scores (batch, tokens) for the next token, and the state.
-        """
-        check_shape('tokens', tokens, state.positions.shape)
-        check_range('tokens', tokens, 0, self.config.total_tokens_embeddings, are_ids=True)
-        return self._get_steps().step(tokens, state)
-
-    def _get_steps(self):
+    def get_steps(self):
         self._follow_changes()
-        if self._steps is None:
-            self._steps = DecoderSteps(self)
-        return self._steps
+        return super().get_steps()
 
     def hybrid_forward(
         self,

@@ -93,8 +93,6 @@ class BlockGraphs(HybridBlock):
         """
         cells = []
         self.apply(lambda part: cells.append(part) if isinstance(part, MirroredCell) else None)
-        if not cells:
-            raise InputError(f'{type(self).__name__} has no layers that can be mirrored')
         for cell in cells:
             cell.mirrors = active
         self._mirrors = active
@@ -105,20 +103,19 @@ class BlockGraphs(HybridBlock):
 
         After a training's call the graph for inference of the same inputs is exported.
         """
-        if not self._cached_graph:
-            raise InputError('there is no graph to export: call hybridize(), and then the block')
-        names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
-        given = [name for name, form in zip(names, self._in_format) if _has_arrays(form)]
-        if not {*given} <= {*self.text_inputs}:
-            raise InputError(
-                "the last call's graph has more inputs than the text, such as labels: call the "
-                'block without them before, or use export.export_block'
-            )
-        with mx.autograd.pause():
-            inputs = _placeholders(self._in_format)
-            self._use_graph(inputs)
-            if not self._cached_graph:
-                self._build_cache(*inputs)
+        if self._cached_graph:
+            names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
+            given = [name for name, form in zip(names, self._in_format) if _has_arrays(form)]
+            if not {*given} <= {*self.text_inputs}:
+                raise InputError(
+                    "the last call's graph has more inputs than the text, such as labels: call "
+                    'the block without them before, or use export.export_block'
+                )
+            with mx.autograd.pause():
+                inputs = _placeholders(self._in_format)
+                self._use_graph(inputs)
+                if not self._cached_graph:
+                    self._build_cache(*inputs)
         super().export(path, epoch, remove_amp_cast)
 
 

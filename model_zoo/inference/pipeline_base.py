@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -48,13 +48,10 @@ class Meter:
 
     #: what is counted, and the server's setting for it
     _NAMES = {
-        'rows': (
-            'rows (texts, a text with each label or choice, windows of a long text)',
-            'max_rows',
-        ),
-        'tokens': ('tokens in all rows', 'max_tokens'),
+        'rows': ('texts, with each label or choice, or windows', 'max_rows'),
+        'tokens': ('tokens', 'max_tokens'),
         'answer': ('bytes of an answer', 'max_answer'),
-        'characters': ('characters of texts with each of their labels or choices', 'max_body'),
+        'characters': ('characters, with each label or choice', 'max_body'),
     }
 
     def __init__(self, **limits):
@@ -199,20 +196,15 @@ class Pipeline:
         if self._is_item(inputs):
             (result,) = self._answers([inputs], checked)
             return self._shown(result, inputs, options)
-        if hasattr(inputs, 'columns'):  # a table is an iterable of their names
-            raise InputError(
-                f'{self.task} takes texts, not a {type(inputs).__name__}: give a column of it, one '
-                f'of {", ".join(map(repr, inputs.columns)):.200}'
-            )
         if hasattr(inputs, 'tolist'):  # such as a column of pandas
             inputs = inputs.tolist()
-        try:
-            items = iter(inputs)
-        except TypeError:
+        # a table is an iterable of its columns' names
+        if hasattr(inputs, 'columns') or not isinstance(inputs, Iterable):
             raise InputError(
-                f'{self.task} takes a text, a list or an iterable of them, not '
+                f'{self.task} takes a text, or a list, a column or an iterable of texts, not a '
                 f'{type(inputs).__name__}'
-            ) from None
+            )
+        items = iter(inputs)
         results = (self._shown(result, None, options) for result in self.results(items, checked))
         return list(results) if isinstance(inputs, (list, tuple)) else results
 

@@ -75,12 +75,10 @@ class TokenClassification(Pipeline):
         stride: Size | None = None
 
     def _options(self, given):
-        stride = given.stride
         special = len(self.tokenizer.with_special_tokens([])[0])
-        room = None if self.max_length is None else self.max_length - special
-        if stride is None:
-            stride = 0 if room is None else room // 4
-        if room is not None and stride >= room:
+        room = self.max_length - special
+        stride = room // 4 if given.stride is None else given.stride
+        if stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
             'strategy': given.aggregation_strategy or ('first' if self.knows_words else 'none'),
@@ -99,7 +97,7 @@ class TokenClassification(Pipeline):
         """Return a text's rows; `about` has a row's pieces, and where the first one is in both."""
         ids, room = encoding.input_ids, options['room']
         windows = [(0, len(ids))]
-        if room is not None and len(ids) > room:
+        if len(ids) > room:
             windows = split_windows(len(ids), room, room - options['stride'])
         if meter is not None:
             meter.add('rows', len(windows))
@@ -432,13 +430,13 @@ def _items(questions, contexts):
     """The items of questions and of contexts, each one str or a list."""
     if isinstance(questions, str) and isinstance(contexts, str):
         return {'question': questions, 'context': contexts}
-    if isinstance(questions, (list, tuple)) and isinstance(contexts, str):
+    if isinstance(contexts, str):
         contexts = [contexts] * len(questions)
-    if not isinstance(questions, (list, tuple)) or not isinstance(contexts, (list, tuple)):
-        raise InputError('question and context must be str or lists of str')
-    if len(questions) != len(contexts):
-        raise InputError(f'there are {len(questions)} questions and {len(contexts)} contexts')
-    return [{'question': q, 'context': c} for q, c in zip(questions, contexts)]
+    try:
+        pairs = list(zip(questions, contexts, strict=True))
+    except (TypeError, ValueError):
+        raise InputError('question and context must be str, or lists of one length') from None
+    return [{'question': question, 'context': context} for question, context in pairs]
 
 
 def _candidates(options):

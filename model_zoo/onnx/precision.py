@@ -9,8 +9,7 @@ import tempfile
 import types
 
 from ..environment import cpu_flags
-from ..errors import InputError, UnknownNameError
-from ..util.choices import CALIBRATION_METHODS
+from ..errors import InputError
 from .graph import save
 
 _DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that become integers
@@ -39,8 +38,7 @@ class Quantizer:
     # that is found once with calibration data (static). Embeddings and the products of activations
     # stay in float32.
 
-    def __init__(self, model, feeds=None, method='minmax'):
-        UnknownNameError.check('calib_mode', method, CALIBRATION_METHODS)
+    def __init__(self, model, feeds=None):
         self._op_types = _DYNAMIC if feeds is None else _STATIC
         weights = {array.name for array in model.graph.initializer}
         self.layers = {}
@@ -51,7 +49,7 @@ class Quantizer:
         if feeds is not None:
             if not feeds:
                 raise InputError('there is no text to calibrate the model with')
-            self._ranges = self._calibrate(feeds, method)
+            self._ranges = self._calibrate(feeds)
 
     def quantize(self, exclude=()):
         """Return the model with all layers but `exclude`, by their names, in 8 bits."""
@@ -106,11 +104,11 @@ class Quantizer:
         quantizer.quantize_model()
         return quantizer.model.model
 
-    def _calibrate(self, feeds, method):
-        from onnxruntime.quantization.calibrate import CalibrationMethod, create_calibrator
+    def _calibrate(self, feeds):
+        """Return the smallest and largest value of each activation."""
+        from onnxruntime.quantization.calibrate import create_calibrator
         from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
-        methods = {'minmax': 'MinMax', 'entropy': 'Entropy', 'percentile': 'Percentile'}
         with _quiet(), tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'model.onnx')
             files = save(_copy(self._model), path)
@@ -119,13 +117,10 @@ class Quantizer:
                 path,
                 self._op_types,
                 os.path.join(folder, 'augmented.onnx'),
-                CalibrationMethod[methods[method]],
                 use_external_data_format=len(files) > 1,
             )
-            # minmax needs all feeds in one call; the others need one shape a call
-            for part in [feeds] if method == 'minmax' else [[feed] for feed in feeds]:
-                reader = types.SimpleNamespace(get_next=functools.partial(next, iter(part), None))
-                calibrator.collect_data(reader)
+            reader = types.SimpleNamespace(get_next=functools.partial(next, iter(feeds), None))
+            calibrator.collect_data(reader)
             return calibrator.compute_data()
 
 

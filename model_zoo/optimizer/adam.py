@@ -8,7 +8,6 @@ import gluonnlp.optimizer  # noqa: F401  registers its 'bertadam' now, not later
 import mxnet as mx
 import numpy as np
 
-from ..errors import InputError
 from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
@@ -56,13 +55,6 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     ):
         if learning_rate is None and kwargs.get('lr_scheduler') is None:
             learning_rate = 0.001
-        if learning_rate is not None and not learning_rate >= 0:
-            raise InputError(f'learning_rate is {learning_rate}; it must be at least 0')
-        for name, beta in (('beta1', beta1), ('beta2', beta2)):
-            if not 0 <= beta < 1:
-                raise InputError(f'{name} is {beta}; it must be at least 0 and below 1')
-        if not epsilon >= 0:
-            raise InputError(f'epsilon is {epsilon}; it must be at least 0')
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1 = beta1
         self.beta2 = beta2

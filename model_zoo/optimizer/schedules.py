@@ -39,16 +39,10 @@ class Schedule(mx.lr_scheduler.LRScheduler):
 
     def __init__(self, warmup=0.002, t_total=-1, base_lr=0.001, first_step=None):
         name = type(self).__name__
-        if not 0 <= base_lr < math.inf:
-            raise InputError(f'{name}: base_lr is {base_lr}; it must be at least 0')
         super().__init__(base_lr=base_lr)
         if not 0 <= warmup < 1 and warmup != -1:
             raise InputError(
                 f'{name}: warmup is {warmup}; it must be a fraction of t_total below 1, or -1'
-            )
-        if not (t_total > 0 or t_total < 0):
-            raise InputError(
-                f'{name}: t_total is {t_total}; it must be positive, or -1 for a constant rate'
             )
         self.warmup = float(max(warmup, 0))
         self.t_total = float(t_total)
@@ -156,8 +150,6 @@ class WarmupCosineWithHardRestartsSchedule(WarmupCosineSchedule):
 
     def __init__(self, warmup=0.002, t_total=-1, cycles=1.0, **kwargs):
         super().__init__(warmup, t_total, cycles, **kwargs)
-        if not cycles >= 1:
-            raise InputError(f'{type(self).__name__}: cycles is {cycles}; it must be at least 1')
 
     def after_warmup(self, progress):
         return 0.5 * (1 + math.cos(math.pi * (self.cycles * self._since_warmup(progress) % 1)))
@@ -178,10 +170,6 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
     """
 
     def __init__(self, warmup=0.002, t_total=-1, cycles=1.0, **kwargs):
-        if not warmup * cycles < 1:
-            raise InputError(
-                f'{type(self).__name__}: warmup * cycles is {warmup} * {cycles}; it must be below 1'
-            )
         # from here on, warmup is a fraction of its cycle
         super().__init__(warmup * cycles if warmup >= 0 else warmup, t_total, cycles, **kwargs)
 
@@ -219,8 +207,6 @@ def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=N
     schedule = SCHEDULES[name]
     options = {'base_lr': base_lr, 'first_step': first_step}
     if cycles is not None:
-        if not issubclass(schedule, WarmupCosineSchedule):
-            raise InputError(f'cycles={cycles} is for the cosine schedules, not for {name!r}')
         options['cycles'] = cycles
     return schedule(warmup, t_total, **options)
 
@@ -241,7 +227,5 @@ def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
         GluonNLP's classifier starts at step 0 (the first update has learning rate 0), its SQuAD
         script at step 1 (the last one has).
     """
-    if not num_steps >= 1:
-        raise InputError(f'num_steps is {num_steps}; it must be at least 1')
     warmup = int(num_steps * warmup_ratio) / num_steps
     return WarmupLinearSchedule(warmup, num_steps, base_lr=base_lr, first_step=first_step)

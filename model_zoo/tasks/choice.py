@@ -17,30 +17,12 @@ from ..errors import InputError
 from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
+from .scores import Examination, cross_entropies
 from .settings import ChoiceSettings, StorySettings
-from .tables import check_files, write_table
-from .task import (
-    Examination,
-    Task,
-    check_room,
-    cross_entropies,
-    encode_several,
-    hold_out,
-    warn_if_cut,
-)
+from .tables import write_table
+from .task import Task, check_room, encode_several, hold_out, warn_if_cut
 
-__all__ = [
-    'ChoiceSettings',
-    'ChoiceTask',
-    'StorySettings',
-    'StoryTask',
-    'SwagExample',
-    'encode_stories',
-    'encode_swag',
-    'read_story_cloze',
-    'read_swag',
-    'write_choices',
-]
+__all__ = ['ChoiceTask', 'StoryTask', 'SwagExample', 'read_story_cloze', 'read_swag']
 
 _ID, _CONTEXT, _START, _ENDING, _LABEL = 'fold-ind', 'sent1', 'sent2', 'ending', 'label'
 _TEXT, _CHOICES = 'context', 'choices'
@@ -67,7 +49,7 @@ def read_swag(source, segment='data', encoding=None):
         with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
         this order.
     """
-    return _collected(_swag_examples(source, segment, encoding), source)
+    return _collected(_swag_examples(source, segment, encoding))
 
 
 def _swag_examples(source, segment, encoding):
@@ -80,7 +62,7 @@ def _swag_examples(source, segment, encoding):
             context, start, endings = fields.get(_TEXT), '', fields[_CHOICES]
             where = where._replace(column=_CHOICES)
         else:
-            _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where, 'SWAG')
+            _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where)
             names = (f'{_ENDING}{number}' for number in itertools.count())
             endings = [fields[name] for name in itertools.takewhile(fields.__contains__, names)]
             context, start = fields[_CONTEXT], fields[_START]
@@ -88,35 +70,29 @@ def _swag_examples(source, segment, encoding):
         yield where, _example(guid, context, start, endings, label, where)
 
 
-def _check_columns(fields, names, where, what):
-    missing = [name for name in names if name not in fields]
+def _check_columns(fields, names, where):
+    missing = ', '.join(name for name in names if name not in fields)
     if missing:
-        raise InputError(
-            f'there is no {", ".join(missing)}; use a file of {what} as it was released, whose '
-            'first line names the columns',
-            where=where,
-        )
+        raise InputError(f'the columns {missing} are missing', where=where)
 
 
 def _example(guid, context, start, endings, label, where, first=0):
     """Make an example of a row; `first` is the label of the first ending."""
     endings = list(endings) if isinstance(endings, (list, tuple, np.ndarray)) else []
     texts = [context, start, *endings]
-    if len(endings) < 2 or not all(isinstance(text, str) for text in texts):
-        raise InputError(f'a text and two or more endings are expected: {texts!r:.80}', where=where)
-    context, start, *endings = map(str.strip, texts)
+    is_whole = len(endings) > 1 and all(isinstance(text, str) for text in texts)
+    context, start, *endings = map(str.strip, texts) if is_whole else ('', '')
     if not context or not all(start or ending for ending in endings):
-        raise InputError('the text, or an ending, is empty', where=where)
+        raise InputError(f'a text and two or more endings are expected: {texts!r:.80}', where=where)
     numbers = {str(number + first): number for number in range(len(endings))}
     if label not in (None, '') and str(label).strip() not in numbers:
-        known = ', '.join(numbers)
         raise InputError(
-            f'{label!r:.80} must be one of {known}', where=where._replace(column=_LABEL)
+            f'the label {label!r:.80} must be one of {", ".join(numbers)}', where=where
         )
     return SwagExample(guid, context, start, tuple(endings), numbers.get(str(label).strip()))
 
 
-def _collected(examples, source):
+def _collected(examples):
     """Return a list of examples, which must be alike; they come with their places."""
     found = []
     for where, example in examples:
@@ -127,8 +103,6 @@ def _collected(examples, source):
                 where=where,
             )
         found.append(example)
-    if not found:
-        raise InputError(f'{str(source)!r} has no examples')
     return found
 
 
@@ -164,8 +138,7 @@ def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0)
     rows = [[columns[0], 'prediction', *names, columns[1]]]
     for example, row in zip(examples, probabilities):
         label = '' if example.label is None else str(example.label + first)
-        shares = map('{:.6f}'.format, row)
-        rows.append([example.guid, str(first + row.argmax()), *shares, label])
+        rows.append([example.guid, str(first + row.argmax()), *map('{:.6f}'.format, row), label])
     write_table(path, rows)
 
 
@@ -178,6 +151,11 @@ class MultipleChoice(Task):
     predicted = ('dev', 'test')
     #: options of `write_choices`
     columns, first = (_ID, _LABEL), 0
+
+    def prepare(self, rows):
+        for name in ('train', 'dev') if self.trains else ():
+            if any(row.label is None for row in rows.get(name, ())):
+                raise InputError(f'the {name} set has no labels: training needs them')
 
     def write(self, folder, segment, data, outputs):
         name = self.file_of(segment)
@@ -195,13 +173,13 @@ class MultipleChoice(Task):
         return f'{segment}_predictions.tsv'
 
     def examine(self, segment, data, outputs):
-        labels = self.numbers(data.rows)
+        labels, chosen = self.numbers(data.rows), self.decode(data, outputs)
         guess = int(np.bincount(labels).argmax())
         return Examination(
             segment,
             [f'{row.context} {row.start}' for row in data.rows],
             [row.endings[row.label] for row in data.rows],
-            [row.endings[number] for row, number in zip(data.rows, outputs.argmax(axis=-1))],
+            [row.endings[number] for row, number in zip(data.rows, chosen)],
             cross_entropies(labels, outputs),
             {'accuracy': float((labels == guess).mean())},
             f'ending {guess}',
@@ -221,16 +199,13 @@ class ChoiceTask(MultipleChoice):
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
     def read(self, source, segment):
-        examples = read_swag(source, segment, self.settings.encoding)
-        is_needed = segment == 'train' or (segment == 'dev' and self.trains)
-        if is_needed and any(example.label is None for example in examples):
-            raise InputError(f'{source!r} has no labels: training needs them')
-        return examples
+        return read_swag(source, segment, self.settings.encoding)
 
     def encode(self, rows, tokenizer):
         return encode_swag(rows, tokenizer, self.settings.max_length)
 
     def prepare(self, rows):
+        super().prepare(rows)
         self._choices = len(next(iter(rows.values()))[0].endings)
 
     def results(self):
@@ -256,13 +231,13 @@ def read_story_cloze(path, encoding=None):
     list of SwagExample
         Its `context` is the whole story; labels are counted from 0.
     """
-    return _collected(_stories(path, encoding), path)
+    return _collected(_stories(path, encoding))
 
 
 def _stories(path, encoding):
     names = (_STORY_ID, *_SENTENCES, *_ENDINGS)
     for where, fields in read_records(path, format='csv', encoding=encoding):
-        _check_columns(fields, names, where, 'the Story Cloze Test')
+        _check_columns(fields, names, where)
         guid, *texts = (fields[name].strip() for name in names)
         context, endings, label = ' '.join(texts[:4]), texts[4:], fields.get(_STORY_ANSWER)
         yield where, _example(guid, context, '', endings, label, where, first=1)
@@ -309,43 +284,32 @@ class StoryTask(MultipleChoice):
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 
-    def locate(self, given=None):
-        segments = 'train', 'dev', 'test'
-        if given is not None:
-            files = {f'{segment}_file': given.get(segment) for segment in segments}
-            self.settings = self.settings.copy(**files)
+    @property
+    def dev_share(self):
+        """The share of the stories that is the dev set, or from 1 on their number, or None."""
         settings = self.settings
-        if self.trains and not settings.train_file:
-            raise InputError('there is no train set: give `train_file`')
-        held_out = settings.train_file and (settings.n_valid or settings.dev_split)
-        if settings.only_inference and not (settings.dev_file or settings.test_file or held_out):
-            raise InputError('there is no dev set: give `dev_file`, `test_file` or `n_valid`')
-        check_files(settings, 'train_file', 'dev_file', 'test_file')
-        sources = {
-            'train': settings.train_file,
-            'dev': settings.dev_file,
-            'test': settings.test_file,
-        }
-        return {name: path for name, path in sources.items() if path}
+        return settings.dev_split or (None if settings.dev_file else settings.n_valid or None)
+
+    def locate(self, given=None):
+        files = {f'{name}_file': source for name, source in (given or {}).items()}
+        self.settings = self.settings.copy(**files)
+        return super().locate(given)
 
     def read(self, source, segment):
         return read_story_cloze(source, self.settings.encoding)
 
+    def split(self, rows, share):
+        if share < 1:
+            return super().split(rows, share)
+        if share >= len(rows):
+            raise InputError(
+                f'{share} must be less than {len(rows)}, the number of stories', field='n_valid'
+            )
+        return hold_out(rows, share)
+
     def prepare(self, rows):
-        settings, train = self.settings, rows.get('train', [])
-        if 'dev' not in rows and train and settings.n_valid:
-            if settings.n_valid >= len(train):
-                raise InputError(
-                    f'{settings.n_valid} must be less than {len(train)}, the number of stories in '
-                    f'{settings.train_file!r}',
-                    field='n_valid',
-                )
-            rows['train'], rows['dev'] = hold_out(train, settings.n_valid)
+        super().prepare(rows)
         self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}
-        if not self.trains:
-            rows.pop('train', None)
-        elif any(story.label is None for name in ('train', 'dev') for story in rows.get(name, ())):
-            raise InputError('a set has no answers: training needs the column')
 
     def model_options(self):
         def add_special_tokens(model, tokenizer):
@@ -363,9 +327,6 @@ class StoryTask(MultipleChoice):
     def encode(self, rows, tokenizer):
         special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
         return encode_stories(rows, tokenizer.encode, special, self._most)
-
-    def load(self, *args, **options):
-        return super().load(*args, pad_val=0, **options)
 
     def objective(self, model, data):
         """Return the mean loss of the stories, plus a weight times the mean loss of the tokens."""

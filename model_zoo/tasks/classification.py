@@ -19,7 +19,7 @@ from ..batches import Sample
 from ..errors import InputError
 from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
-from ..records import PAIRS, TEXTS, choose_columns, find_splits, is_path, is_table, keep_rows
+from ..records import PAIRS, TEXTS, choose_columns, is_path, is_table, keep_rows
 from ..registry import family_of_class
 from ..training.job import describe_model
 from ..training.objective import mean_over_examples
@@ -32,18 +32,14 @@ from .classification_data import (
     read_examples,
 )
 from .distillation import Distillation, make_student, open_teacher, teacher_layers
-from .labels import adopt_labels, name_labels
+from .labels import match_labels, name_labels
 from .linear import fit_head
+from .scores import usual_row
 from .settings import ClassificationSettings
-from .tables import check_files, write_table
-from .task import Examination, Task, check_room, part_rows, usual_row, warn_if_cut
+from .tables import check_files, open_splits, write_table
+from .task import Task, check_room, part_rows, warn_if_cut
 
-__all__ = [
-    'ClassificationSettings',
-    'ClassificationTask',
-    'ClassifierFeatures',
-    'choose_data',
-]
+__all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 
 logger = logging.getLogger(__name__)
 
@@ -102,12 +98,8 @@ def fit_to_rows(settings, count):
         return settings
     size = 8 if count < 100 else 16
     epochs = min(MOST_EPOCHS, max(3, math.ceil(ENOUGH_UPDATES * size / count)))
-    logger.info(
-        '%d rows: %d epochs in batches of %d, unless `epochs` or `batch_size` is given',
-        count,
-        epochs,
-        size,
-    )
+    chosen = count, epochs, size
+    logger.info('%d rows: %d epochs in batches of %d, unless one of them is given', *chosen)
     return settings.with_defaults(epochs=epochs, batch_size=size)
 
 
@@ -127,8 +119,9 @@ class ClassificationTask(Task):
 
     name = property(lambda self: self.record.name)
     trained_for = name
-    metric = property(lambda self: self.record.target.metrics[0])
+    metric = property(lambda self: self.target.metrics[0])
     labels = property(lambda self: self.record.labels)
+    target = property(lambda self: self.record.target)
     predicted = property(lambda self: self.record.test_segments)
     lowers = property(lambda self: self.settings.do_lower_case)
     _teacher = None
@@ -160,9 +153,7 @@ class ClassificationTask(Task):
             else:
                 rows[name] = keep_rows(source)
         if settings.teacher is not None and not names_files(settings.teacher):
-            raise InputError(
-                f'{settings.teacher!r}: there is no folder of a model', field='teacher'
-            )
+            raise InputError(f'{settings.teacher!r} is no model', field='teacher')
         record, changes = choose_data(settings, rows), {}
         if record.is_custom:
             changes['task_name'] = 'custom'
@@ -193,7 +184,7 @@ class ClassificationTask(Task):
         if located is None:
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
-        self.record = adopt_labels(
+        self.record = match_labels(
             self.record,
             located,
             settings.labels,
@@ -211,7 +202,7 @@ class ClassificationTask(Task):
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
-            self.record = self.record.with_labels(self.record.target.match(names) or self.labels)
+            self.record = self.record.with_labels(self.target.match(names) or self.labels)
 
     def read(self, source, segment):
         record = self.record
@@ -225,7 +216,7 @@ class ClassificationTask(Task):
         """Hold out the same share of each class."""
         groups, chosen = collections.defaultdict(list), set()
         for number, row in enumerate(rows):
-            groups[row.label if self.record.target.has_classes else None].append(number)
+            groups[row.label if self.target.has_classes else None].append(number)
         rng = np.random.RandomState(self.settings.seed)
         for label in sorted(groups, key=str):
             order = rng.permutation(groups[label]).tolist()
@@ -233,8 +224,6 @@ class ClassificationTask(Task):
         return part_rows(rows, chosen)
 
     def prepare(self, rows):
-        if self.settings.only_inference:
-            rows.pop('train', None)  # the dev set is a part of it
         if self.record.is_custom and 'train' in rows:
             self.settings = fit_to_rows(self.settings, len(rows['train']))
         known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
@@ -242,25 +231,18 @@ class ClassificationTask(Task):
             dev = rows[name]
             count = sum((row.text_a, row.text_b) in known for row in dev)
             if count:
-                logger.warning(
-                    '%d of %d texts of the %s set are in the training set, too: the scores are '
-                    'better than on new texts',
-                    count,
-                    len(dev),
-                    name,
-                )
+                shown = count, len(dev), name
+                logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)
 
     def model_options(self):
-        options = {'num_labels': self.record.num_labels}
-        if self.settings.method == 'linear':
-            options['pooling'] = 'mean'
-        return options
+        pooling = {'pooling': 'mean'} if self.settings.method == 'linear' else {}
+        return {'num_labels': self.record.num_labels, **pooling}
 
     def open(self, choice, contexts):
         settings = self.settings
         if settings.teacher is not None:
-            teacher = open_teacher(settings, self.record.num_labels, contexts)
-            self._teacher, tokenizer = teacher
+            options = settings, self.record.num_labels, contexts
+            self._teacher, tokenizer = open_teacher(*options)
         if settings.student_layers is None:
             return super().open(choice, contexts)
         self.base = f'{settings.student_layers} layers of its teacher'
@@ -280,7 +262,7 @@ class ClassificationTask(Task):
     # -- training
 
     def objective(self, model, data):
-        settings, target, weights = self.settings, self.record.target, None
+        settings, target, weights = self.settings, self.target, None
         if self._teacher is not None:
             return Distillation(
                 model,
@@ -314,17 +296,6 @@ class ClassificationTask(Task):
 
     # -- results
 
-    def numbers(self, rows):
-        return self.record.target.array([row.label for row in rows])
-
-    def decode(self, data, outputs):
-        return self.record.target.decode(outputs)
-
-    def score(self, data, outputs):
-        labels, target = self.numbers(data.rows), self.record.target
-        loss = float(np.mean(target.losses(labels, outputs)))
-        return {**target.scores(labels, outputs), 'loss': loss}
-
     def write(self, folder, segment, data, outputs):
         """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs).
 
@@ -332,7 +303,7 @@ class ClassificationTask(Task):
         ``test_results.tsv`` has no header, a line per sample in the file's order, and a column per
         class with its probability, or one column with a number.
         """
-        target, name = self.record.target, self.record.submissions[segment]
+        target, name = self.target, self.record.submissions[segment]
         beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in data.rows]
         shares = target.probabilities(outputs)
         rows = zip(guids, *[map('{:.6f}'.format, column) for column in shares.T])
@@ -348,27 +319,11 @@ class ClassificationTask(Task):
         return list(tables)
 
     def example(self, rows):
-        row = usual_row(rows, _text_of)
+        row = usual_row(rows)
         return {'text': row.text_a, **({'text_pair': row.text_b} if row.text_b else {})}
 
-    def examine(self, segment, data, outputs):
-        target, labels = self.record.target, self.numbers(data.rows)
-        guess, baseline = target.baseline(labels)
-        losses = target.losses(labels, outputs).reshape(len(labels), -1)
-        return Examination(
-            segment,
-            list(map(_text_of, data.rows)),
-            [target.show(row.label) for row in data.rows],
-            list(map(target.show, target.decode(outputs))),
-            losses.mean(axis=-1),
-            baseline,
-            guess,
-            None if target.takes_several else target.labels,
-            target.report(labels, outputs),
-        )
-
     def save(self, folder, model, tokenizer, **options):
-        target, extras = self.record.target, model.config.extras
+        target, extras = self.target, model.config.extras
         if not target.has_classes:
             column = self.record.is_custom and self.record.layouts[0].label
             is_name = isinstance(column, str) and column not in ('label', 'labels')
@@ -377,7 +332,7 @@ class ClassificationTask(Task):
             extras['problem_type'] = target.problem_type
         if self.record.is_pair:
             extras['text_pairs'] = True  # for the server's page
-        columns = self.record.layouts[0].text if self.record.is_custom else ()
+        columns = self.record.layouts[0].text if self.record.is_custom else (None,)
         if columns not in (*PAIRS, *TEXTS) and all(isinstance(name, str) for name in columns):
             extras['text_columns'] = list(columns)  # for files to predict
         super().save(folder, model, tokenizer, **options)
@@ -409,10 +364,6 @@ class ClassificationTask(Task):
         return {record.target.parse_one(text): value for text, value in given.items()}
 
 
-def _text_of(row):
-    return ' / '.join(filter(None, (row.text_a, row.text_b)))
-
-
 def choose_data(settings, given=types.MappingProxyType({})):
     """Return the data set that the settings name: a published one, or the user's own rows.
 
@@ -422,9 +373,8 @@ def choose_data(settings, given=types.MappingProxyType({})):
     if settings.task_name not in (None, 'custom'):
         used = [*(f'{name}_file' for name in files), *filter(settings.is_given, _CUSTOM)]
         if used:
-            raise InputError(
-                f'goes with `task_name` custom, not {settings.task_name}', field=used[0]
-            )
+            problem = f'goes with `task_name` custom, not {settings.task_name}'
+            raise InputError(problem, field=used[0])
         return get_task(settings.task_name)
     if not files or ('train' not in files and not settings.only_inference):
         raise InputError('give `train_file`, your own data, or `task_name`, a published set')
@@ -445,19 +395,10 @@ def choose_data(settings, given=types.MappingProxyType({})):
 
 
 def _files(settings, given):
-    """Return the path or rows of each set; the folder of a `DatasetDict` has several."""
+    """Return the path or rows of each set."""
     paths = {'train': settings.train_file, 'dev': settings.dev_file, 'test': settings.test_file}
-    splits = find_splits(settings.train_file or '')
-    if settings.dev_split is not None:
-        splits.pop('dev', None)
-    files = {}
-    for name, path in paths.items():
-        own = find_splits(path or '')
-        if own and name not in own:
-            raise InputError(
-                f'{path!r} has no such split; it has {", ".join(own)}', field=f'{name}_file'
-            )
-        if path is not None and not own and not is_table(path):
-            check_files(settings, f'{name}_file')
-        files[name] = given.get(name, own.get(name, path) or splits.get(name))
+    files = open_splits(paths, settings.dev_split)
+    unknown = [name for name, path in files.items() if path is not None and not is_table(path)]
+    check_files(settings, *(f'{name}_file' for name in unknown))
+    files.update(given)
     return {name: source for name, source in files.items() if source is not None}

@@ -31,17 +31,7 @@ from ..records import (
 from .tables import downloading
 from .targets import Classes, LabelSet, Number
 
-__all__ = [
-    'Example',
-    'Layout',
-    'custom_task',
-    'field_text',
-    'get_task',
-    'has_segment',
-    'infer_labels',
-    'list_tasks',
-    'read_examples',
-]
+__all__ = ['Example', 'custom_task', 'get_task', 'list_tasks', 'read_examples']
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +52,6 @@ class Layout:
     header: bool = True
     width: int | None = None
     where: tuple[str, str] | None = None
-
-    def __str__(self):
-        columns = [repr(column) for column in (*self.text, self.label) if column is not None]
-        kind = 'a header with' if self.header else f'{self.width} columns, used are'
-        return f'{kind} {", ".join(columns)}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,13 +146,9 @@ class Published(DataSet):
                 return path
         if data_dir is None and self.gluonnlp_name is not None:
             return None
-        if data_dir is None:
-            raise InputError(f'{self.name} has no public download; {self._advice(segment)}')
-        problem = 'has no such file' if os.path.isdir(data_dir) else 'is not a folder'
-        raise InputError(
-            f'no {segment} set of {self.name}: {os.fspath(data_dir)!r} {problem}; '
-            f'{self._advice(segment)}'
-        )
+        place = '' if data_dir is None else f' in {os.fspath(data_dir)!r}'
+        problem = f'there is no {segment} set of {self.name}{place}'
+        raise InputError(f'{problem}; {self._advice(segment)}')
 
     def _advice(self, segment):
         names = ' or '.join(self.files[segment])
@@ -175,44 +156,27 @@ class Published(DataSet):
 
     def open(self, path, segment):
         """Return the layout of a file, or without a path of a download, and its records."""
-        is_test = segment.startswith('test')
         if path is None:
             return self._download(segment)
-        rows = read_rows(path, 'tsv')
-        line, cells = next(rows, (None, ()))
-        names = [cell.strip() for cell in cells]
-        for layout in self.layouts if names else ():
-            # test sets may have placeholders where the label is
-            columns = {*layout.text, *(() if is_test else [layout.label])}
-            columns.update(layout.where[:1] if layout.where else ())
-            if layout.header and columns <= {*names}:
-                return layout, self._records(path, layout, names, rows)
-            if not layout.header and layout.width == len(names) and None not in columns:
-                rows = itertools.chain([(line, cells)], rows)
-                return layout, self._records(path, layout, range(len(names)), rows)
-        found = f'{len(names)} columns: {", ".join(map(repr, cells)):.120}' if names else 'nothing'
-        raise InputError(
-            f'not the columns of {self.name}; expected {", or ".join(map(str, self.layouts))}; '
-            f'found {found}',
-            where=Where(str(path), line),
-        )
-
-    def _records(self, path, layout, names, rows):
-        elsewhere = 0
-        for line, cells in rows:
-            where, row = Where(str(path), line), dict(zip(names, cells))
-            if len(cells) < len(names) and not self.tolerant:
-                raise InputError(
-                    f'{len(cells)} columns instead of {len(names)}: {" | ".join(cells)!r:.80}; '
-                    'fields are separated by one TAB each',
-                    where=where,
-                )
-            if layout.where and row[layout.where[0]].strip() != layout.where[1]:
-                elsewhere += 1
-            else:
-                yield where, row
-        if elsewhere:
-            logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
+        line, cells = next(read_rows(path, 'tsv'), (None, []))
+        names = {cell.strip() for cell in cells}
+        for layout in self.layouts if cells else ():
+            columns = {*layout.text, *(layout.where or ())[:1]}
+            if not segment.startswith('test'):  # which may have placeholders where the label is
+                columns.add(layout.label)
+            fits = columns <= names
+            if not layout.header:
+                fits = layout.width == len(cells) and None not in columns
+            if fits:
+                options = {'format': 'tsv', 'header': layout.header, 'keep_blank': True}
+                records = read_records(path, **options, is_strict=False)
+                if layout.where:
+                    column, value = layout.where
+                    records = (each for each in records if each[1].get(column, '').strip() == value)
+                return layout, records
+        columns = ', or '.join(str([*layout.text, layout.label]) for layout in self.layouts)
+        problem = f'{cells!r:.120} are not the columns of {self.name}; expected {columns}'
+        raise InputError(problem, where=Where(str(path), line))
 
     def _download(self, segment):
         from gluonnlp.data import classification
@@ -434,19 +398,13 @@ def custom_task(
     """
     files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
     if files and not (text_columns and label_column):
-        text_columns, label_column = _find_columns(
-            *next(iter(files.items())), text_columns, label_column, options.get('encoding')
-        )
-    columns = [
-        int(column) if str(column).isdecimal() else column
-        for column in (*text_columns, *(() if label_column is None else [label_column]))
-    ]
+        source, encoding = next(iter(files.items())), options.get('encoding')
+        text_columns, label_column = _find_columns(*source, text_columns, label_column, encoding)
+    columns = [*text_columns, *(() if label_column is None else [label_column])]
+    columns = [int(column) if str(column).isdecimal() else column for column in columns]
     if len(text_columns) not in (1, 2) or len({*columns}) < len(columns):
-        raise InputError(
-            f'{" ".join(map(str, text_columns))!r} must be one column, or two for pairs, and not '
-            f'the label_column, {label_column!r}',
-            field='text_columns',
-        )
+        problem = f'{columns} must be one or two columns of texts, and another one of labels'
+        raise InputError(problem, field='text_columns')
     if labels is not None and (regression or len({*labels}) < max(2, len(labels))):
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
@@ -469,9 +427,7 @@ def custom_task(
 
 def _find_columns(name, source, text, label, encoding):
     """Return the columns of texts and label, by default the columns with usual names."""
-    where, row = next(read_records(source, _PARTS, name, encoding=encoding), (None, None))
-    if row is None:
-        raise InputError(f'{source!r:.200} has no rows')
+    where, row = next(read_records(source, _PARTS, name, encoding=encoding))
     if not text:
         text = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
     if label is None:
@@ -516,6 +472,9 @@ class Example(NamedTuple):
     text_a: str
     text_b: str | None
     label: str | float | tuple[str, ...] | None
+
+    def __str__(self):
+        return ' / '.join(filter(None, (self.text_a, self.text_b)))
 
 
 def has_segment(task, data_dir, segment):
@@ -572,54 +531,50 @@ def _read(task, source, segment, parse):
         columns += choose_columns(row, [layout.label], (), 'label_column', where)
     else:
         guid = next((column for column in ('index', 'id') if column in row), None)
-    width = len(layout.text)
+    width, takes_several = len(layout.text), task.target.takes_several
     # QQP has rows with an empty question, which everybody keeps
-    may_be_empty = [task.tolerant] * width + [task.target.takes_several]
+    may_be_empty = [task.tolerant] * width + [takes_several]
     records = enumerate(itertools.chain([first], records))
     examples, labels, broken, skipped = [], {None: None}, [], 0
     for number, (where, row) in records:
         cells = [row.get(column) for column in columns]
         if task.tolerant and None in cells:
-            broken.append(where)
+            broken.append(where.line)
             continue
         try:
             cells = [cell.strip() for cell in cells]
         except AttributeError:  # numbers and the like
-            several = [False] * width + [task.target.takes_several]
+            several = [False] * width + [takes_several]
             cells = [_text(where, *each) for each in zip(columns, cells, several)]
         if not all(cells):
-            lacking = [n for n, cell in enumerate(cells) if not (cell or may_be_empty[n])]
+            parts = zip(columns, cells, may_be_empty)
+            lacking = [column for column, cell, optional in parts if not (cell or optional)]
+            if lacking and not task.skip_empty:
+                raise InputError(EMPTY, where=where._replace(column=lacking[0]))
             if lacking:
                 skipped += 1
-                if task.skip_empty:
-                    continue
-                raise InputError(EMPTY, where=where._replace(column=columns[lacking[0]]))
+                continue
         label = cells[width] if cells[width:] else None
-        if label not in labels:
-            try:
+        try:
+            if label not in labels:
                 labels[label] = parse(label)
-            except InputError as error:
-                if task.tolerant:
-                    broken.append(where)
-                    continue
-                if task.target.has_classes:
-                    others = (row.get(columns[-1]) for _, (_, row) in records)
-                    found = sorted({str(each) for each in (*labels, label, *others)} - {'None'})
-                    error = f'{error}; the file has: {", ".join(found[:20])}'
-                raise InputError(str(error), where=where) from None
+        except InputError as error:
+            if task.tolerant:
+                broken.append(where.line)
+                continue
+            if task.target.has_classes:
+                others = (row.get(columns[-1]) for _, (_, row) in records)
+                found = sorted({str(each) for each in (*labels, label, *others)} - {'None'})
+                error = f'{error}; the file has: {", ".join(found[:20])}'
+            raise InputError(str(error), where=where) from None
         own = field_text(row.get(guid)) if guid else ''
         pair = cells[1] if width == 2 else None
         examples.append(Example(own.strip() or str(number), cells[0], pair, labels[label]))
     if skipped:
         logger.warning('%s: skipped %d rows without a text or a label', name, skipped)
     if broken:
-        logger.warning(
-            '%s: skipped %d broken rows of %d, the first at line %d',
-            name,
-            len(broken),
-            len(examples) + len(broken),
-            broken[0].line,
-        )
+        shown = len(broken), len(examples) + len(broken), broken[0]
+        logger.warning('%s: skipped %d broken rows of %d, the first at line %d', name, *shown)
     if not examples:
         raise InputError(f'all rows of {name} are left out')
     return examples
@@ -640,9 +595,6 @@ def _text(where, column, value, may_be_several):
         return ','.join(map(str, value))
     text = field_text(value)
     if text is None:
-        hint = '; a list of labels needs `multi_label`' if isinstance(value, list) else ''
-        raise InputError(
-            f'{value!r:.80}, where a text or a label is expected{hint}',
-            where=where._replace(column=column),
-        )
+        problem = f'{value!r:.80} is no text or label; a list of labels needs `multi_label`'
+        raise InputError(problem, where=where._replace(column=column))
     return text.strip()

@@ -31,9 +31,7 @@ def teacher_layers(student, teacher, layers=None):
     layers = tuple(layers)
     if len(layers) != student or not all(1 <= layer <= teacher for layer in layers):
         raise InputError(
-            f'{" ".join(map(str, layers))}: must be {student} numbers from 1 to {teacher}, one for '
-            'each layer of the student',
-            field='teacher_layers',
+            f'{layers}: must be {student} numbers from 1 to {teacher}', field='teacher_layers'
         )
     return layers
 
@@ -79,11 +77,6 @@ class Distillation:
     def __post_init__(self):
         small, large = self.student.config, self.teacher.config
         self.layers = teacher_layers(small.num_hidden_layers, large.num_hidden_layers, self.layers)
-        if self.student.num_labels != self.teacher.num_labels:
-            raise InputError(
-                f'the student has {self.student.num_labels} labels, and its teacher '
-                f'{self.teacher.num_labels}'
-            )
         if small.vocab_size != large.vocab_size:
             raise InputError(
                 f'the student has {small.vocab_size} tokens, and its teacher {large.vocab_size}: '
@@ -91,8 +84,8 @@ class Distillation:
             )
         if self.states_weight and small.hidden_size != large.hidden_size:
             raise InputError(
-                f'the student has {small.hidden_size} units, and its teacher {large.hidden_size}: '
-                'their states can be compared only if both have the same',
+                f'must be 0 for a student of {small.hidden_size} units and a teacher of '
+                f'{large.hidden_size}',
                 field='states_weight',
             )
         for model in (self.student, self.teacher):
@@ -110,12 +103,9 @@ class Distillation:
         scores, states = _run(self.student, batch)
         error = mx.nd.zeros((1,), ctx=scores.context)
         if self.states_weight:
-            error = mx.nd.add_n(
-                *[
-                    losses.states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
-                    for state, layer in zip(states, self.layers)
-                ]
-            ) / len(self.layers)
+            pairs = ((state, their_states[layer - 1]) for state, layer in zip(states, self.layers))
+            errors = [losses.states_error(mx.nd, *pair, batch.valid_length) for pair in pairs]
+            error = mx.nd.add_n(*errors) / len(errors)
         if self.student.num_labels == 1:
             of_teacher = losses.mean_squared_error(mx.nd, scores, their_scores)
             of_labels = losses.mean_squared_error(mx.nd, scores, batch.labels)

@@ -28,7 +28,7 @@ from ..pretrained.labels import LABEL_ORDER, Labels, label_fields
 from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import get_task, infer_labels
 
-__all__ = ['adopt_labels', 'name_labels']
+__all__ = ['match_labels', 'name_labels']
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _AUTHORS = {GLUONNLP: 'GluonNLP', ORIGINALS: 'pytorch-pretrained-BERT and Google
 _UNCLASSIFIED = {'swag', 'sentence_embedding'}  # tasks of other scripts, which have no classes
 
 
-def adopt_labels(
+def match_labels(
     task, located, labels=None, parameters=None, teacher=None, trains=False, order=GLUONNLP
 ):
     """Return a task with its labels in the order of a model's outputs.
@@ -77,8 +77,9 @@ def adopt_labels(
         return task.with_labels(known or task.target.in_order(order))
     if known and known != task.labels:
         raise InputError(
-            f'the outputs of the model {located.name!r} are {", ".join(known)}, and those of its '
-            f'teacher {teacher!r} {", ".join(task.labels)}: both must have one order'
+            f'the outputs of {located.name!r} are {", ".join(known)}, and its teacher has '
+            f'{", ".join(task.labels)}: both must have one order',
+            field='teacher',
         )
     return task
 
@@ -87,20 +88,18 @@ def _in_users_order(task, labels, stated):
     """Return the task with the labels in the order that the user names."""
     ordered = task.target.match(labels) if task.target.has_classes else None
     if ordered is None:
+        known = ', '.join(task.labels or ['which has none'])
         raise InputError(
-            f'{", ".join(labels)}: must be the labels of {task.name}, '
-            f"{', '.join(task.labels or ()) or 'which has none'}, in the order of the model's "
-            'outputs',
+            f"{', '.join(labels)}: must be {task.name}'s, {known}, in the order of the outputs",
             field='labels',
         )
     names = stated and stated.names
     if names and len(names) != len(ordered):
         _refuse(task, stated, names)
     if names and not stated.numbered and task.target.match(names) != ordered:
+        shown = ', '.join(ordered), ', '.join(names)
         logger.warning(
-            'the outputs are read as %s, as `labels` says; the model calls them %s',
-            ', '.join(ordered),
-            ', '.join(names),
+            'the outputs are read as %s, as `labels` says; the model calls them %s', *shown
         )
     return task.with_labels(ordered)
 
@@ -126,8 +125,8 @@ def _follow(task, stated):
     # names that are words mean the same in another task
     if is_other and not task.is_custom and not (target.has_classes and target.has_words):
         raise InputError(
-            f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}; '
-            'data of another task with the same labels goes with `task_name` custom'
+            f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}: use '
+            '`task_name` custom for other data with the same labels'
         )
     return task
 
@@ -145,11 +144,8 @@ def _with_names(task, stated, known):
         return named
     if len(labels) != len(names):
         _refuse(inferred, stated, names)
-    logger.warning(
-        'the model only numbers its labels; its outputs are assumed to be %s, the labels of the '
-        'file in alphabetical order',
-        ', '.join(labels),
-    )
+    problem = 'the model only numbers its labels; they are assumed to be %s, as sorted in the file'
+    logger.warning(problem, ', '.join(labels))
     return inferred
 
 
@@ -164,36 +160,22 @@ def _ordered(task, stated):
     ordered = target.in_order(stated.order)
     if stated.order is None or not target.has_words:
         return ordered
-    assumed = ', '.join(ordered), _AUTHORS[stated.order], stated.reason
-    if not stated.numbered:
-        logger.info(
-            'the model has no label names; its outputs are assumed to be %s, the order of %s: %s',
-            *assumed,
-        )
-        return ordered
-    other = target.in_order('hub')
-    logger.warning(
-        'the model only numbers its labels; its outputs are assumed to be %s, the order of %s (%s).'
-        ' `labels` names them in another order%s',
-        *assumed,
-        '' if other == ordered else f", such as the data set's own: {' '.join(other)}",
-    )
+    level, hint = logging.INFO, ''
+    if stated.numbered:
+        level, hint = logging.WARNING, '; `labels` names them in another order'
+        other = target.in_order('hub')
+        hint += '' if other == ordered else f", such as the data set's own: {' '.join(other)}"
+    problem = "the model doesn't name its labels; they are assumed to be %s, the order of %s: %s%s"
+    logger.log(level, problem, ', '.join(ordered), _AUTHORS[stated.order], stated.reason, hint)
     return ordered
 
 
 def _refuse(task, stated, names):
-    here, there = (
-        f'tells {", ".join(classes)} apart' if classes else 'has no classes'
-        for classes in (task.labels, names)
-    )
-    if stated.task is not None:
-        raise InputError(
-            f'the model {stated.model!r} was trained for {stated.task}, where it {there}; a model '
-            f'for {task.name} {here}'
-        )
+    theirs, ours = (', '.join(classes or ['no classes']) for classes in (names, task.labels))
+    trained = f'was trained for {stated.task} and ' if stated.task is not None else ''
     raise InputError(
-        f'the model {stated.model!r} {there}, and {task.name} {here}; `labels` names the outputs '
-        'in their order, if they are called otherwise there'
+        f'the model {stated.model!r} {trained}has {theirs}, and {task.name} {ours}; `labels` names '
+        "the model's outputs in their order, if they are called otherwise there"
     )
 
 

@@ -13,7 +13,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
-from ..errors import InputError, reporting
+from ..errors import InputError
 from ..layers.losses import cross_entropy
 from ..optimizer import finetune_schedule
 from ..pretrained import get_entry, names_files
@@ -21,17 +21,10 @@ from ..records import is_path
 from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
-from .pretraining import (
-    PretrainingLoader,
-    SampleOptions,
-    ShardFiles,
-    SyntheticLoader,
-    TextFiles,
-    describe_files,
-    epoch_of,
-    matching_files,
-)
-from .pretraining.files import is_tfrecord
+from .pretraining.files import epoch_of, is_tfrecord, read_shard
+from .pretraining.loaders import PretrainingLoader, SyntheticLoader
+from .pretraining.sources import ShardFiles, TextFiles
+from .pretraining.text import SampleOptions, describe_files, matching_files
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings, SampleSettings
 from .tables import check_files, split_text
 from .task import Data, TextTask
@@ -52,8 +45,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-_DISCRIMINATOR = 'ElectraForPreTraining'
-
 
 class MaskedLMTask(TextTask):
     """Further pre-training on masked words, and next sentences if the model predicts them.
@@ -69,7 +60,7 @@ class MaskedLMTask(TextTask):
     title = 'pre-trained further'
     command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
-    most_batches = None
+    most_batches, shuffles_dev = None, False
     num_processes = property(lambda self: self.settings.num_workers)
 
     def __init__(self, settings):
@@ -94,16 +85,13 @@ class MaskedLMTask(TextTask):
         settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
-        if settings.early_stop and not (settings.dev_file or settings.dev_data or self.dev_share):
-            raise InputError('needs `dev_file` or `dev_data`', field='early_stop')
         if self.dev_share and not settings.train_file:
-            raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
+            raise InputError('needs `train_file`', field='dev_split')
         for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data', 'test_file'):
-            with reporting(f'`{name}`', errors=InputError):
-                if getattr(settings, name) is not None:
-                    files = matching_files(getattr(settings, name))
-                    if name.endswith('file'):
-                        self._copy(name, files)
+            if getattr(settings, name) is not None:
+                files = matching_files(getattr(settings, name))
+                if name.endswith('file'):
+                    self._copy(name, files)
         return {name: name for name in ('train', 'dev', 'test') if self.files(name)[0]}
 
     def _copy(self, name, files):
@@ -148,24 +136,31 @@ class MaskedLMTask(TextTask):
         return Data(rows, None, self._loader(segment, tokenizer, accumulate, options))
 
     def _loader(self, segment, tokenizer, accumulate, options):
-        settings, source = self.settings, self._source(segment, tokenizer)
+        source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
+        size, batching = self.batching(segment, accumulate)
         if segment != 'train':
-            return PretrainingLoader(source, settings.dev_batch_size, shuffle=False, **options)
-        by_tokens = settings.batch_tokens is not None
-        loader = PretrainingLoader(
-            source,
-            settings.batch_tokens or settings.batch_size,
-            num_buckets=NUM_BUCKETS if by_tokens else 1,
-            use_avg_len=by_tokens,
-            seed=settings.seed,
-            accumulate=accumulate,
-            **options,
-        )
-        # epochs of a text, or of epochs' files, have different numbers of batches
+            shuffle = self.shuffles_dev and is_text
+            return PretrainingLoader(source, size, shuffle=shuffle, **options)
+        batching.update(accumulate=accumulate, seed=self.settings.seed)
+        loader = PretrainingLoader(source, size, **batching, **options)
+        self.plan(loader, accumulate)
+        return loader
+
+    def batching(self, segment, accumulate):
+        """Return the batch size of a set, and further options of its loader."""
+        settings = self.settings
+        if segment != 'train':
+            return settings.dev_batch_size, {}
+        if settings.batch_tokens is None:
+            return settings.batch_size, {}
+        return settings.batch_tokens, {'num_buckets': NUM_BUCKETS, 'use_avg_len': True}
+
+    def plan(self, loader, accumulate):
+        """Count the updates of epochs that have different numbers of batches."""
+        settings = self.settings
         if settings.training_steps is None and (settings.train_file or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
             self.settings = settings.copy(training_steps=batches // accumulate)
-        return loader
 
     @property
     def _has_epochs(self):
@@ -212,18 +207,14 @@ class MaskedLMTask(TextTask):
 
 def make_sample_options(settings, next_sentence):
     """Return how samples are made from a text, and warn of masks that get lost."""
-    if not next_sentence and settings.is_given('short_seq_prob'):
-        raise InputError(
-            'is of pairs with next sentences: samples of masked words alone are '
-            'packed with as many sentences as fit',
-            field='short_seq_prob',
-        )
     names = {field.name for field in dataclasses.fields(SampleOptions)}
     given = {name: value for name, value in vars(settings).items() if name in names}
     options = SampleOptions(
         **given, max_seq_length=settings.max_length, next_sentence=next_sentence
     )
-    options.warn_of_lost_masks()
+    count, most = round(options.max_seq_length * options.masked_lm_prob), 'max_predictions_per_seq'
+    if count > settings.max_predictions_per_seq:
+        logger.warning('`%s` cuts off some of the %d masks of a full sequence', most, count)
     return options
 
 
@@ -233,33 +224,29 @@ def pretraining_class(settings, located):
     """
     family = located.family
     if 'replaced_words' in family.tasks and not settings.from_scratch:
-        _check_generator(located)
+        if located.model is None:
+            is_discriminator = 'ElectraForPreTraining' in located.architectures
+        else:
+            is_discriminator = 'decoder' in get_entry(located.model, located.dataset).lacks
+        if is_discriminator:
+            raise InputError(
+                f'{located.name!r} is a discriminator: use its generator, such as '
+                'google/electra-small-generator'
+            )
     both = 'pretraining' in family.tasks and not settings.masked_lm_only
     return family.block_class('pretraining' if both else 'masked_lm')
-
-
-def _check_generator(located):
-    if located.model is None:
-        refused = _DISCRIMINATOR in located.architectures
-    else:
-        refused = 'decoder' in get_entry(located.model, located.dataset).lacks
-    if refused:
-        raise InputError(
-            f'{located.name!r} is a discriminator, whose pre-training is not built here: use its '
-            'generator, such as google/electra-small-generator'
-        )
 
 
 class PretrainingTask(MaskedLMTask):
     """Pre-training on masked words, and next sentences if the model predicts them."""
 
-    settings_class, family, in_python = PretrainingSettings, None, {}
+    settings_class, family, in_python, title = PretrainingSettings, None, {}, 'pre-training'
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
     trains = property(lambda self: bool(self.settings.train_file or self.settings.synthetic_data))
     lowers = property(lambda self: False if self.settings.cased else None)
     most_batches = property(lambda self: self.settings.max_eval_steps)
-    _has_epochs = False
+    shuffles_dev, _has_epochs = True, False
     num_processes = property(lambda self: self.settings.num_dataset_workers)
 
     def __init__(self, settings):
@@ -297,30 +284,31 @@ class PretrainingTask(MaskedLMTask):
         return super().setup(model, tokenizer)
 
     def _loader(self, segment, tokenizer, accumulate, options):
-        workers, settings = self.workers, self.settings
-        if segment != 'train':
-            sizes = settings.batch_size_eval, settings.total_batch_size_eval
-            size = self._set_batch_size('batch_size_eval', *sizes, workers.size)
-            source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
-            return PretrainingLoader(source, size, shuffle=is_text, **options)
-        sizes = settings.batch_size, settings.total_batch_size
-        size = self._set_batch_size('batch_size', *sizes, accumulate * workers.size)
+        settings = self.settings
+        if segment != 'train' or not settings.synthetic_data:
+            return super()._loader(segment, tokenizer, accumulate, options)
+        size, length = self.batching(segment, accumulate)[0], settings.max_length
+        masks = min(settings.max_predictions_per_seq, length)
         options['seed'] = settings.seed
-        if settings.synthetic_data:
-            masks = min(settings.max_predictions_per_seq, settings.max_length)
-            return SyntheticLoader(size, settings.max_length, masks, tokenizer.vocab, **options)
-        return PretrainingLoader(
-            self._source(segment, tokenizer),
-            size,
-            num_buckets=settings.num_buckets,
-            use_avg_len=settings.use_avg_len,
-            circle_length=settings.circle_length,
-            accumulate=accumulate,
-            **options,
-        )
+        return SyntheticLoader(size, length, masks, tokenizer.vocab, **options)
 
-    def _set_batch_size(self, name, size, total, count):
+    def batching(self, segment, accumulate):
+        settings, count = self.settings, self.workers.size
+        if segment != 'train':
+            return self._set_batch_size('batch_size_eval', count), {}
+        options = {
+            'num_buckets': settings.num_buckets,
+            'use_avg_len': settings.use_avg_len,
+            'circle_length': settings.circle_length,
+        }
+        return self._set_batch_size('batch_size', accumulate * count), options
+
+    def plan(self, loader, accumulate):
+        """The settings have the number of updates."""
+
+    def _set_batch_size(self, name, count):
         """Return a batch size, computed from the total of `count` batches if that is given."""
+        size, total = (getattr(self.settings, each) for each in (name, f'total_{name}'))
         if total is not None and (total % count or size not in (None, total // count)):
             raise InputError(
                 f'is {total}, and must be {count} (workers, GPUs and `accumulate`) x `{name}`',
@@ -340,7 +328,7 @@ class PretrainingTask(MaskedLMTask):
         """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
         path = source.paths[0]
         for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
-            samples, value = source.read(path), getattr(self.settings, name)
+            samples, value = read_shard(path), getattr(self.settings, name)
             is_length = name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import (
@@ -17,23 +17,15 @@ from ..records import (
     choose_columns,
     find_column,
     is_path,
+    keep_rows,
     read_records,
 )
-from ..training.objective import mean_over_examples
+from .scores import pearson, spearman
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
-from .targets import pearson, spearman
 from .task import Task, check_room, encode_several, warn_if_cut
 
-__all__ = [
-    'RECALLS',
-    'SentenceExample',
-    'SentenceSet',
-    'SentenceSettings',
-    'SentenceTask',
-    'make_loss',
-    'read_sentences',
-]
+__all__ = ['SentenceExample', 'SentenceSet', 'SentenceTask', 'read_sentences']
 
 logger = logging.getLogger(__name__)
 
@@ -84,10 +76,6 @@ def read_sentences(
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'{" ".join(text_columns)!r}: must be two or three', field='text_columns')
-    if score_column is not None and text_columns is not None and len(text_columns) == 3:
-        raise InputError(
-            f'{score_column!r} goes with two texts, not with three', field='score_column'
-        )
     kind, examples, skipped = None, [], 0
     for where, row in _records(source, segment, encoding):
         if kind is None:
@@ -100,13 +88,10 @@ def read_sentences(
         texts = tuple(row.get(name) for name in text_columns)
         missing = [name for name, text in zip(text_columns, texts) if not _is_text(text)]
         if missing:
-            text, where = row.get(missing[0]), where._replace(column=missing[0])
-            if text is not None and not isinstance(text, str):
-                raise InputError(f'{text!r:.80} is no text', where=where)
             skipped += 1
             if skip_empty:
                 continue
-            raise InputError(EMPTY, where=where)
+            raise InputError(EMPTY, where=where._replace(column=missing[0]))
         score = _score(row.get(score_column), where) if kind == 'scored' else None
         examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
     if skipped:
@@ -121,7 +106,7 @@ def _is_text(value):
 
 
 def _records(source, segment, encoding):
-    rows = source if is_path(source) or hasattr(source, 'columns') else list(source)
+    rows = source if is_path(source) else keep_rows(source)
     # a third part is a score, or a text that doesn't match
     first = rows[0] if isinstance(rows, list) and rows else None
     scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
@@ -137,23 +122,6 @@ def _score(value, where):
     if not math.isfinite(score):
         raise InputError(f'the score is {value!r:.80}, and must be a number', where=where)
     return score
-
-
-def make_loss(name, scale=20.0, margin=0.5):
-    """Return a loss of vectors.
-
-    Returns
-    -------
-    callable
-        ``loss(vectors, labels) -> NDArray`` of shape (1,), from vectors of shape (batch, texts,
-        units) and labels of shape (batch,), which only 'cosine' looks at.
-    """
-    UnknownNameError.check('loss', name, LOSSES)
-    if name == 'in_batch':
-        return lambda vectors, labels: in_batch_negatives(mx.nd, vectors, scale)
-    if name == 'cosine':
-        return lambda vectors, labels: cosine_error(mx.nd, vectors, labels)
-    return lambda vectors, labels: triplet_loss(mx.nd, vectors, margin)
 
 
 #: of pairs and triplets: whether the match is among this many nearest texts
@@ -178,14 +146,8 @@ class SentenceTask(Task):
 
     def read(self, source, segment):
         settings = self.settings
-        return read_sentences(
-            source,
-            settings.text_columns,
-            settings.score_column,
-            segment,
-            settings.encoding,
-            settings.skip_empty,
-        )
+        columns = settings.text_columns, settings.score_column
+        return read_sentences(source, *columns, segment, settings.encoding, settings.skip_empty)
 
     def configure(self, located):
         own = None if located is None else modules_of(located.files)
@@ -197,19 +159,15 @@ class SentenceTask(Task):
         settings = self.settings
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
-        self._highest, self._loss = 1.0, None
+        self._highest = 1.0
         if 'train' not in rows:
             return
         kind = rows['train'].kind
         usual = 'cosine' if kind == 'scored' else 'in_batch'
         self.settings = settings = settings.copy(loss=settings.loss or usual)
         if kind not in LOSSES[settings.loss]:
-            raise InputError(
-                f'{settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
-                f'training set has {kind}',
-                field='loss',
-            )
-        self._loss = make_loss(settings.loss, settings.scale, settings.margin)
+            kinds = ' or '.join(LOSSES[settings.loss])
+            raise InputError(f'{settings.loss} learns from {kinds}, not {kind}', field='loss')
         self._highest = self._highest_score(rows['train'])
 
     def _highest_score(self, rows):
@@ -246,10 +204,13 @@ class SentenceTask(Task):
         """Compute vectors (batch, texts, units)."""
         return vectors_of(lambda flat: model(*flat.inputs), batch)
 
-    def objective(self, model, data):
-        return mean_over_examples(
-            lambda batch: self._loss(self.forward(model, batch), batch.labels)
-        )
+    def loss(self, model, batch):
+        vectors, settings = self.forward(model, batch), self.settings
+        if settings.loss == 'in_batch':
+            return in_batch_negatives(mx.nd, vectors, settings.scale)
+        if settings.loss == 'cosine':
+            return cosine_error(mx.nd, vectors, batch.labels)
+        return triplet_loss(mx.nd, vectors, settings.margin)
 
     def predict(self, forward, data, guard=None):
         vectors = super().predict(forward, data, guard).astype(np.float32)
@@ -273,23 +234,16 @@ class SentenceTask(Task):
 
     def write(self, folder, segment, data, outputs):
         name = f'{segment}_similarities.tsv'
-        rows = [['index', 'similarity', 'of_third'][: outputs.shape[1]]]
-        for number, row in enumerate(_cosines(outputs)):
-            rows.append([str(number), *map('{:.6f}'.format, row)])
-        write_table(os.path.join(folder, name), rows)
+        header = ['index', 'similarity', 'of_third'][: outputs.shape[1]]
+        cells = ([str(n), *map('{:.6f}'.format, row)] for n, row in enumerate(_cosines(outputs)))
+        write_table(os.path.join(folder, name), [header, *cells])
         return [name]
 
     def save(self, folder, model, tokenizer, **options):
         settings = self.settings
         super().save(folder, model, tokenizer, **options)
-        write_sentence_modules(
-            folder,
-            model.config.hidden_size,
-            settings.pooling,
-            settings.normalize,
-            settings.max_length,
-            self._own.lowers,
-        )
+        kind = settings.pooling, settings.normalize, settings.max_length, self._own.lowers
+        write_sentence_modules(folder, model.config.hidden_size, *kind)
 
     def results(self):
         return {'task': self.trained_for, 'loss': self.settings.loss}

@@ -511,7 +511,7 @@ class MaskedLMSettings(
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1,
-        'number of processes that make samples; 0: between updates, in this process',
+        'number of processes that make samples; 0: a thread of this one',
         at_least=0,
         on_resume='free',
     )

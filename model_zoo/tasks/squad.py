@@ -13,13 +13,13 @@ import collections.abc
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import logging
 import math
 import os
 import re
 import string
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ from pydantic import ConfigDict
 from tqdm import tqdm
 
 from ..batches import Sample
-from ..batches.loaders import check_positive
 from ..batches.windows import NO_WINDOW, best_windows, spans_within, split_windows
 from ..errors import InputError, Where, reporting
 from ..records import is_path, read_records
@@ -37,29 +36,21 @@ from ..util.arrays import softmax
 from ..util.fields import AnyText, Fields, Flag, Whole
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
+from .scores import Examination, check_finite
 from .settings import SquadSettings
 from .tables import check_files, downloading
-from .task import Examination, Task, check_finite, warn_if_cut
+from .task import Task, warn_if_cut
 
 __all__ = [
     'Answers',
-    'Question',
-    'SquadEncoding',
     'SquadFeatures',
     'SquadSet',
-    'SquadSettings',
     'SquadTask',
-    'best_thresholds',
     'encode_squad',
     'find_answers',
-    'find_squad',
-    'map_to_text',
-    'normalize_answer',
     'read_squad',
     'score_v1',
     'score_v2',
-    'split_words',
-    'write_answers',
 ]
 
 logger = logging.getLogger(__name__)
@@ -165,14 +156,9 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
     if skipped and (strict or not questions):
         raise skipped[0]
     if skipped:
-        logger.warning(
-            '%s: %d of %d questions cannot be used and are skipped: %s%s',
-            path,
-            len(skipped),
-            len(ids),
-            '; '.join(map(str, skipped[:3])),
-            '; ...' if skipped[3:] else '',
-        )
+        shown = '; '.join(map(str, skipped[:3])) + '; ...' * bool(skipped[3:])
+        counts = len(skipped), len(ids)
+        logger.warning('%s: skipped %d of %d questions: %s', path, *counts, shown)
     return SquadSet(path, paragraphs, questions, training, digest.hexdigest())
 
 
@@ -209,9 +195,8 @@ def _read_entries(source, path, digest, encoding):
 
     `digest` is updated with the file's content.
     """
-    is_rows = is_path(source) and (
-        os.path.isdir(source) or os.path.splitext(path)[1].lower() in _ROWS
-    )
+    ending = os.path.splitext(path)[1].lower()
+    is_rows = is_path(source) and (os.path.isdir(source) or ending in _ROWS)
     if isinstance(source, dict) or (is_path(source) and not is_rows):
         content = read_json(source, digest=digest, encoding=encoding) if is_path(source) else source
         rows = content.get('data', content) if isinstance(content, dict) else content
@@ -268,29 +253,23 @@ def _question(name, entry, paragraph, version_2, training):
         raise ValueError("has no answer, and its 'is_impossible' is not true")
     if not training or not texts:
         return question._replace(answers=texts)
-    places = [_place(answer, entry.context) for answer in answers]
-    first = next((number for number, place in enumerate(places) if isinstance(place, int)), None)
-    if first is None:
-        raise ValueError(f'cannot be learned: {places[0]}')
-    texts = (texts[first], *texts[:first], *texts[first + 1 :])
-    return question._replace(answers=texts, start=places[first])
+    for number, answer in enumerate(answers):
+        start = _place(answer, entry.context)
+        if start is not None:
+            texts = (answer.text, *texts[:number], *texts[number + 1 :])
+            return question._replace(answers=texts, start=start)
+    text, start = texts[0], answers[0].answer_start
+    raise ValueError(f'has the answer {text!r}, which is not at its answer_start {start!r:.40}')
 
 
 def _place(answer, context):
-    """Return where an answer begins, or what is wrong with it."""
+    """Return where an answer begins, or None if it isn't there."""
     text, start = answer.text, answer.answer_start
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
         whole = int(start)
-        start = whole if isinstance(start, str) or whole == start else start
-    if type(start) is not int:
-        return f'the answer {text!r} has the answer_start {start!r:.40}'
-    if not text.strip():
-        return "the answer's text is empty"
-    if start >= 0 and context[start : start + len(text)] == text:
-        return start
-    position = context.find(text)
-    hint = 'the text is not in the paragraph' if position < 0 else f'it is at {position}'
-    return f'the answer {text!r} is not at its answer_start {start}; {hint}'
+        if (whole == start or isinstance(start, str)) and text.strip() and whole >= 0:
+            return whole if context[whole : whole + len(text)] == text else None
+    return None
 
 
 # The white space at which the originals part words; more kinds separate words for the tokenizer.
@@ -325,12 +304,12 @@ class SquadEncoding(NamedTuple):
 
 def encode_squad(squad, tokenizer):
     """Encode a set: return its `SquadEncoding`."""
-    started, name = time.perf_counter(), os.path.basename(squad.path)
 
     def encode(texts, unit):
         # without a length, texts over the model's would be warned of: windows cut them
         pairs = [(text, None) for text in texts]
         rows = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
+        name = os.path.basename(squad.path)
         return tqdm(rows, name, len(pairs), unit=f' {unit}', disable=None, leave=False)
 
     encoding = SquadEncoding([], [], [], np.full((len(squad), 2), -1, np.int32))
@@ -352,8 +331,6 @@ def encode_squad(squad, tokenizer):
         ends = np.searchsorted(starts[paragraph], [start, start + len(answer) - 1], side='right')
         pieces, words = encoding.paragraphs[paragraph], encoding.words[paragraph]
         encoding.spans[number] = _answer_span(pieces, words, *np.maximum(ends - 1, 0), ids)
-    seconds = time.perf_counter() - started
-    logger.info('%s: encoded %d questions in %.1f s', name, len(texts), seconds)
     return encoding
 
 
@@ -392,11 +369,8 @@ class SquadFeatures(collections.abc.Sequence):
     ):
         if max_seq_length <= max_query_length + 3:
             raise InputError(
-                f'{max_seq_length} must be more than `max_query_length` + 3, which is '
-                f'{max_query_length + 3}, so that there is room for the paragraph',
-                field='max_length',
+                f'{max_seq_length} must be more than `max_query_length` + 3', field='max_length'
             )
-        check_positive(doc_stride=doc_stride, max_query_length=max_query_length)
         self.squad = squad
         self.encoding = encoding
         self.tokenizer = tokenizer
@@ -410,8 +384,8 @@ class SquadFeatures(collections.abc.Sequence):
             windows = split_windows(size, room, doc_stride)
             if len(windows) > 1 and doc_stride > room:
                 raise InputError(
-                    f'{doc_stride} must be at most {room}, the tokens of a paragraph that fit '
-                    f'beside the question {question.id!r}, or some of them are not read',
+                    f'{doc_stride} must be at most {room}, the room beside the question '
+                    f'{question.id!r}',
                     field='doc_stride',
                 )
             rows += [(number, *window) for window in windows]
@@ -491,8 +465,6 @@ def find_answers(
     null_score_diff_threshold : float
         The result is "no answer" if its score exceeds the best answer's by more than this.
     """
-    if len(scores) != len(features):
-        raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
     finder = _Finder(features, n_best_size, max_answer_length, version_2)
     answers = Answers({}, {}, {})
     for number, question in enumerate(features.squad):
@@ -513,10 +485,8 @@ def write_answers(folder, answers, prefix=''):
 
     The names begin with `prefix`.
     """
-    files = {'predictions': answers.predictions, 'nbest_predictions': answers.nbest}
-    if answers.null_odds:
-        files['null_odds'] = answers.null_odds
-    files = {f'{prefix}{name}.json': content for name, content in files.items()}
+    parts = zip(('predictions', 'nbest_predictions', 'null_odds'), answers)
+    files = {f'{prefix}{name}.json': content for name, content in parts if content}
     for name, content in files.items():
         write_json(os.path.join(folder, name), content)
     return list(files)
@@ -789,14 +759,8 @@ class SquadTask(Task):
         settings = self.settings
         if settings.uncased and not tokenizer.do_lower_case:
             raise InputError("is set, but the model's vocabulary is cased", field='uncased')
-        samples = SquadFeatures(
-            rows,
-            encode_squad(rows, tokenizer),
-            tokenizer,
-            settings.max_length,
-            settings.doc_stride,
-            settings.max_query_length,
-        )
+        sizes = settings.max_length, settings.doc_stride, settings.max_query_length
+        samples = SquadFeatures(rows, encode_squad(rows, tokenizer), tokenizer, *sizes)
         if not len(samples):
             raise InputError(f'{rows.path}: there is no paragraph with a word in it')
         return samples
@@ -825,10 +789,10 @@ class SquadTask(Task):
         return find_answers(
             data.samples,
             scores,
-            version_2=settings.version_2,
-            n_best_size=settings.n_best_size,
-            max_answer_length=settings.max_answer_length,
-            null_score_diff_threshold=settings.null_score_diff_threshold,
+            settings.n_best_size,
+            settings.max_answer_length,
+            settings.version_2,
+            settings.null_score_diff_threshold,
         )
 
     def decode(self, data, outputs):
@@ -855,34 +819,20 @@ class SquadTask(Task):
 
     def examine(self, segment, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""
-        questions, paragraphs = data.rows, data.rows.paragraphs
-        by_characters = self._by_characters(data)
-        normalize = functools.partial(normalize_answer, characters=by_characters)
-        correct = [set(map(normalize, q.answers)) or {''} for q in questions]
-        labels = [next(iter(question.answers), '') for question in questions]
-        return Examination(
-            segment,
-            [f'{question.text} — {paragraphs[question.paragraph]}' for question in questions],
-            labels,
-            # another correct answer is none of the mistakes
-            [
-                label if normalize(answer) in answers else answer
-                for label, answer, answers in zip(labels, self.decode(data, outputs), correct)
-            ],
-            [
-                _loss(outputs.nbest[q.id], answers, normalize)
-                for q, answers in zip(questions, correct)
-            ],
-            (score_v2 if self.settings.version_2 else score_v1)(
-                questions, {question.id: '' for question in questions}, by_characters
-            ),
-            'no answer',
-        )
+        by_characters, rows = self._by_characters(data), []
+        for question in data.rows:
+            label = next(iter(question.answers), '')
+            answer, nbest = outputs.predictions[question.id], outputs.nbest[question.id]
+            correct = {normalize_answer(each, by_characters) for each in question.answers} or {''}
+            if normalize_answer(answer, by_characters) in correct:
+                answer = label  # another correct answer is no mistake
+            right = (normalize_answer(each['text'], by_characters) in correct for each in nbest)
+            share = sum(each['probability'] for each in itertools.compress(nbest, right))
+            text = f'{question.text} — {data.rows.paragraphs[question.paragraph]}'
+            rows.append((text, label, answer, -math.log(min(max(share, 1e-6), 1))))
+        score = score_v2 if self.settings.version_2 else score_v1
+        baseline = score(data.rows, dict.fromkeys(outputs.predictions, ''), by_characters)
+        return Examination(segment, *map(list, zip(*rows)), baseline, 'no answer')
 
     def results(self):
         return {'task': f'SQuAD {2.0 if self.settings.version_2 else 1.1}'}
-
-
-def _loss(nbest, answers, normalize):
-    total = sum(answer['probability'] for answer in nbest if normalize(answer['text']) in answers)
-    return -math.log(min(max(total, 1e-6), 1))

@@ -4,24 +4,21 @@ import contextlib
 import io
 import logging
 import os
-import tarfile
-import textwrap
-import zipfile
 
-from ..errors import InputError
-from ..records import TEXTS, choose_columns, is_path, is_table_file, read_records
+from ..errors import InputError, reporting
+from ..records import (
+    TEXTS,
+    choose_columns,
+    find_splits,
+    is_path,
+    is_table,
+    is_table_file,
+    read_records,
+)
+from ..training.settings import FileSettings
 from ..util.files import atomic_write
 from ..util.reading import read_lines, read_text
 from ..util.remote import is_file, is_folder, join
-
-__all__ = [
-    'check_files',
-    'downloading',
-    'segment_files',
-    'split_text',
-    'text_file',
-    'write_table',
-]
 
 logger = logging.getLogger(__name__)
 
@@ -85,19 +82,9 @@ def split_text(path, share, folder, between='\n'):
 def downloading(what, advice):
     """Report a failed download of a data set by GluonNLP as an InputError."""
     logger.info("using GluonNLP's copy of %s; it is downloaded if it is missing", what)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
-            yield
-    except (
-        OSError,
-        RuntimeError,
-        EOFError,
-        UserWarning,  # MXNet's download raises it where the checksum is wrong
-        zipfile.BadZipFile,
-        tarfile.TarError,
-    ) as error:
-        reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
-        raise InputError(f'cannot download {what}: {reason}; {advice}') from error
+    silence = contextlib.redirect_stdout(io.StringIO())  # it prints each try to download
+    with reporting(f'cannot download {what}', f'; {advice}', errors=Exception), silence:
+        yield
 
 
 def check_files(settings, *names):
@@ -109,24 +96,41 @@ def check_files(settings, *names):
             raise InputError(f'{path!r}: {problem}', field=name)
 
 
-def segment_files(settings, is_source, **names):
+def open_splits(files, dev_share=None):
+    """Return the files of segments with the splits of folders of a `DatasetDict` in their place.
+
+    The splits of the training set's folder are used for all segments that have no file.
+    """
+    files, unused = dict(files), {}
+    for segment, path in files.items():
+        splits = find_splits(path) if is_path(path) else {}
+        if splits and segment not in splits:
+            raise InputError(
+                f'{path!r} has no such split; it has {", ".join(splits)}', field=f'{segment}_file'
+            )
+        files[segment] = splits.get(segment, path)
+        unused = splits if segment == 'train' else unused
+    for segment, path in unused.items():
+        if files.get(segment) is None and (segment != 'dev' or dev_share is None):
+            files[segment] = path
+    return files
+
+
+def segment_files(settings, names, dev_share=None):
     """Return the files of a task's segments, named by `SEGMENT_file` or found in `data_dir`.
 
-    Parameters
-    ----------
-    is_source : callable
-        Whether a path is of something that the task reads.
-    **names
-        Segment -> tuple of the names that its file may have in the folder.
+    `names` has the names that a segment's file may have in the folder.
     """
     files = {segment: getattr(settings, f'{segment}_file') for segment in names}
-    given = [segment for segment, path in files.items() if path and not is_source(path)]
-    check_files(settings, *(f'{segment}_file' for segment in given))
-    if settings.data_dir is not None:
+    files = open_splits(files, dev_share)
+    unknown = [segment for segment, path in files.items() if path and not is_table(path)]
+    check_files(settings, *(f'{segment}_file' for segment in unknown))
+    if isinstance(settings, FileSettings) and settings.data_dir is not None:
         in_folder = {}
         for segment, file_names in names.items():
             paths = (join(settings.data_dir, name) for name in file_names)
-            in_folder[segment] = next(filter(is_source, paths), None)
+            exists = (path for path in paths if is_table(path) or is_file(path))
+            in_folder[segment] = next(exists, None)
         if not any(in_folder.values()):
             expected = ', '.join(' or '.join(file_names) for file_names in names.values())
             raise InputError(f'{settings.data_dir!r} has none of {expected}', field='data_dir')

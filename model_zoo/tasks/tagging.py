@@ -35,31 +35,19 @@ from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
-from .settings import TaggingSettings
-from .tables import write_table
-from .task import (
+from .scores import (
     Examination,
-    Task,
-    check_room,
     class_report,
     cross_entropies,
-    mean_cross_entropy,
+    score_row,
+    table_report,
     usual_row,
 )
+from .settings import TaggingSettings
+from .tables import write_table
+from .task import Task, check_room
 
-__all__ = [
-    'Sentence',
-    'TaggingFeatures',
-    'TaggingSettings',
-    'TaggingTask',
-    'entity_report',
-    'labels_of_sentences',
-    'predict_words',
-    'read_conll',
-    'score_tags',
-    'write_conll',
-    'write_sentences',
-]
+__all__ = ['Sentence', 'TaggingFeatures', 'TaggingTask', 'read_conll', 'score_tags', 'write_conll']
 
 logger = logging.getLogger(__name__)
 
@@ -107,15 +95,12 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
             if width is None:
                 width = len(fields)
                 _check_columns(columns, width, where)
-            if len(fields) != width:
+            if len(fields) != width or not all(fields[column] for column in columns):
                 raise InputError(
-                    f'{len(fields)} columns, where the lines before have {width}: '
-                    f'{text.strip()!r:.80}; one word per line is expected: is it a plain text?',
+                    f'a word and {width} columns are expected, as in the lines before: '
+                    f'{text.strip()!r:.80}',
                     where=where,
                 )
-            for column in columns:
-                if not fields[column]:
-                    raise InputError('it is empty', where=where._replace(column=column))
         if lines:
             words, *labels = zip(*([fields[c] for c in columns] for _, _, fields, _ in lines))
             sentences.append(Sentence(words, labels[0] if labels else None, lines[0][0]))
@@ -130,16 +115,11 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
 
 
 def _check_columns(columns, width, where):
-    for column in columns:
-        if not -width <= column < width:
-            raise InputError(
-                f'there is no column {column}: the line has {width} columns, counted from 0',
-                where=where,
-            )
-    if len({column % width for column in columns}) < len(columns):
+    places = {column % width for column in columns if -width <= column < width}
+    if len(places) < len(columns):
         raise InputError(
-            f'column {columns[0] % width} would be both the word and the label; for a test file '
-            'without labels there is `no_test_labels`',
+            f'the line has {width} columns, from 0: `word_column` {columns[0]} and `label_column` '
+            f'{columns[-1]} must be two of them; `no_test_labels` is for files without labels',
             where=where,
         )
 
@@ -209,16 +189,9 @@ def write_conll(path, source, predictions, label_column=-1, encoding=None):
     The other columns are the same as in the source. With the correct labels in the column before,
     CoNLL's own script ``conlleval`` can score the result.
     """
-    lines, labels = list(_lines(source, encoding)), list(itertools.chain(*predictions))
-    count = sum(kind == WORD for *_, kind in lines)
-    if count != len(labels):
-        raise InputError(
-            f'{str(source)!r} has {count} words, and {len(labels)} labels were predicted: was it '
-            'changed meanwhile?'
-        )
-    labels = iter(labels)
+    labels = itertools.chain(*predictions)
     with atomic_write(path) as file:
-        for _, text, fields, kind in lines:
+        for _, text, fields, kind in _lines(source, encoding):
             text = text.rstrip('\r\n')
             if not fields or kind == COMMENT:
                 file.write(f'{text}\n' if fields else '\n')
@@ -230,15 +203,6 @@ def write_conll(path, source, predictions, label_column=-1, encoding=None):
             text = text.rstrip(' ')
             separator = '\t' if '\t' in text else ' '
             file.write(f'{text}{separator}{label}\n')
-
-
-def write_sentences(path, sentences, predictions):
-    """Write the words of sentences, their labels, if known, and the predicted labels, as TSV."""
-    rows = []
-    for sentence, labels in zip(sentences, predictions):
-        correct = [] if sentence.labels is None else [sentence.labels]
-        rows += [*zip(sentence.words, *correct, labels), ()]
-    write_table(path, rows)
 
 
 class TaggingFeatures:
@@ -270,13 +234,8 @@ class TaggingFeatures:
             long += len(windows) > 1
             features += windows
         if long:
-            logger.info(
-                '%s: %d of %d sentences have more than %d pieces and are read in windows',
-                source,
-                long,
-                len(sentences),
-                self._room,
-            )
+            shown = source, long, len(sentences), self._room
+            logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
         return features
 
     def _pieces(self, words):
@@ -305,10 +264,7 @@ class TaggingFeatures:
         """Return the samples of a sentence."""
         ids = np.concatenate(pieces)
         *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
-        firsts = np.array(firsts, np.int32)  # of the words' pieces
-        if length <= self._room:
-            return [self._sample(ids, firsts, label)]
-        features = []
+        firsts, features = np.array(firsts, np.int32), []  # of the words' pieces
         for window in even_windows(length, self._room):
             start, stop = np.searchsorted(firsts, (window.first, window.last))
             if start == stop:
@@ -370,14 +326,9 @@ def entity_report(labels, predicted):
         for tags in (labels, predicted)
     )
     types = sorted(right | found)
-    scores = _entity_scores(labels, predicted, None) if types else ()
-    names = ('label', 'precision', 'recall', 'f1', 'examples', 'predicted')
-    rows = [
-        dict(zip(names, (kind, *map(float, row), int(count), found[kind])))
-        for kind, *row, count in zip(types, *scores)
-    ]
-    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
-    return {'tables': {'Scores per entity type': rows}, 'never_predicted': missing}
+    scores = _entity_scores(labels, predicted, None) if types else [()] * 4
+    rows = list(map(score_row, types, *scores, map(found.get, types, [0] * len(types))))
+    return table_report('Scores per entity type', rows)
 
 
 def _counted(labels, predicted):
@@ -445,14 +396,6 @@ class TaggingTask(Task):
     columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
-    def locate(self, given=None):
-        splits = find_splits(self.settings.train_file or '')
-        files = {'dev': self.settings.dev_file, 'test': self.settings.test_file}
-        self.settings = self.settings.copy(
-            **{f'{name}_file': path for name, path in splits.items() if not files.get(name)}
-        )
-        return super().locate(given)
-
     def read(self, source, segment):
         settings = self.settings
         if is_path(source):
@@ -477,16 +420,12 @@ class TaggingTask(Task):
         model, given = self.settings.model, self.settings.labels
         labels = self.located and self.located.labels.given
         if given and labels and given != labels:
-            raise InputError(
-                f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
-            )
+            problem = f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
+            raise InputError(problem)
         labels = given or labels
         if labels is None:
             if 'train' not in rows:
-                raise InputError(
-                    f'the model {model!r} has no names of labels: use `labels`, in the order of '
-                    'their numbers'
-                )
+                raise InputError(f'the model {model!r} has no names of labels: use `labels`')
             labels = self._names or labels_of_sentences(rows['train'])
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
@@ -495,7 +434,10 @@ class TaggingTask(Task):
             names = {str(number): label for number, label in enumerate(labels)}
             self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
             for sentences in rows.values():
-                sentences[:] = [_renamed(sentence, names) for sentence in sentences]
+                sentences[:] = [
+                    row._replace(labels=row.labels and tuple(names.get(x, x) for x in row.labels))
+                    for row in sentences
+                ]
         self.metric = 'f1' if self._entities else 'accuracy'
 
     def model_options(self):
@@ -503,11 +445,8 @@ class TaggingTask(Task):
         return {**super().model_options(), **({} if dropout is None else {'dropout': dropout})}
 
     def encode(self, rows, tokenizer):
-        if self._features is None:
-            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
-        return self._features(rows, rows.source or 'the data')
-
-    _features = None
+        features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
+        return features(rows, rows.source or 'the data')
 
     def objective(self, model, data):
         return Objective(
@@ -530,11 +469,12 @@ class TaggingTask(Task):
         correct = [row.labels for row in data.rows]
         scores = score_tags(correct, self.decode(data, outputs), self._entities)
         outputs = outputs[_labels(data.rows) != IGNORED]
-        return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
+        losses = cross_entropies(self.numbers(data.rows), outputs)
+        return {**scores, 'loss': float(np.mean(losses))}
 
     def example(self, rows):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
-        return {'text': usual_row([' '.join(row.words) for row in some], str)}
+        return {'text': usual_row([' '.join(row.words) for row in some])}
 
     def examine(self, segment, data, outputs):
         labels, correct = _labels(data.rows), [row.labels for row in data.rows]
@@ -562,10 +502,14 @@ class TaggingTask(Task):
         )
 
     def write(self, folder, segment, data, outputs):
+        """Write a word per line with its label, if known, and the predicted label."""
         name, source = f'{segment}_predictions.txt', data.rows.source
         path, predicted = os.path.join(folder, name), self.decode(data, outputs)
         if source is None:
-            write_sentences(path, data.rows, predicted)
+            lines = []
+            for row, labels in zip(data.rows, predicted):
+                lines += [*zip(row.words, *filter(None, [row.labels]), labels), ()]
+            write_table(path, lines)
         else:
             column = self.settings.label_column if self.is_labelled(data.rows) else None
             write_conll(path, source, predicted, column, self.settings.encoding)
@@ -584,11 +528,6 @@ def _labels(sentences):
     return np.array([label for sentence in sentences for label in sentence.labels], object)
 
 
-def _renamed(sentence, names):
-    labels = sentence.labels and tuple(names.get(label, label) for label in sentence.labels)
-    return sentence._replace(labels=labels)
-
-
 def _read_records(source, segment, tag_column=None, encoding=None):
     """Read sentences from rows with a list of words each, and a list of labels.
 
@@ -604,17 +543,12 @@ def _read_records(source, segment, tag_column=None, encoding=None):
                 (column,) = choose_columns(row, [tag_column], (), 'tag_column', where)
         words, labels = row.get(words_column), row.get(column)
         if words is None or isinstance(words, str) or not len(words):
-            raise InputError(
-                f'a list of words is expected: {words!r:.80}',
-                where=where._replace(column=words_column),
-            )
-        where = where._replace(column=column)
+            raise InputError(f'a list of words is expected: {words!r:.80}', where=where)
         if labels is not None:
             is_list = not isinstance(labels, str) and len(labels) == len(words)
             if not is_list or not all(isinstance(each, (str, numbers.Integral)) for each in labels):
                 raise InputError(
-                    f'{len(words)} labels are expected, texts or whole numbers, and {IGNORED} for '
-                    f'none: {labels!r:.80}',
+                    f'{len(words)} labels are expected, texts or numbers: {labels!r:.80}',
                     where=where,
                 )
             given.update((str(each), int(each)) for each in labels if not isinstance(each, str))

@@ -1,9 +1,7 @@
 """The targets of classification: one class a text, any number of labels, or a number.
 
 A target parses labels, makes arrays of them, and says what a model's outputs mean: the loss, the
-scores, the predictions. Metrics are the same as in scikit-learn and SciPy, and for all of them more
-is better. Degenerate input has a defined value and no warning: F1 without a true or predicted
-positive, and Matthews, Pearson and Spearman where either side is constant, are 0.
+scores, the predictions.
 """
 
 import collections
@@ -12,7 +10,6 @@ import functools
 import itertools
 import math
 import re
-import warnings
 from collections.abc import Mapping
 
 import mxnet as mx
@@ -21,46 +18,9 @@ import numpy as np
 from ..errors import InputError
 from ..layers import losses
 from ..util.arrays import sigmoid, softmax
-from .task import check_finite, class_report, class_scores, cross_entropies
+from . import scores
 
-__all__ = ['Classes', 'LabelSet', 'Number', 'pearson', 'spearman']
-
-
-def _f1(labels, predictions, **options):
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(labels, predictions, zero_division=0, **options))
-
-
-def _matthews(labels, predictions):
-    from sklearn.metrics import matthews_corrcoef
-
-    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
-        return 0.0
-    return float(matthews_corrcoef(labels, predictions))
-
-
-def pearson(labels, predictions):
-    """Compute Pearson's correlation coefficient."""
-    from scipy.stats import pearsonr
-
-    return _correlation(pearsonr, labels, predictions)
-
-
-def spearman(labels, predictions):
-    """Compute Spearman's rank correlation coefficient."""
-    from scipy.stats import spearmanr
-
-    return _correlation(spearmanr, labels, predictions)
-
-
-def _correlation(function, labels, predictions):
-    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
-        return 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of nearly constant input
-        value = float(function(labels, predictions)[0])
-    return value if np.isfinite(value) else 0.0
+__all__ = ['Classes', 'LabelSet', 'Number']
 
 
 def _plain(text):
@@ -109,10 +69,7 @@ class Classes:
     def num_outputs(self):
         """Number of the model's outputs."""
         if self.labels is None:
-            raise InputError(
-                'the labels are not known: name them, or give the training file from which they '
-                'are read'
-            )
+            raise InputError('the labels are unknown: name them, or use a training file')
         return len(self.labels)
 
     # -- names
@@ -155,28 +112,16 @@ class Classes:
             The column, for messages.
         """
         counts, first = collections.Counter(texts), texts[0]
-        problem = hint = None
+        integers, are_many, problem = _are(int, counts), len(counts) > 50, None
         if len(counts) < 2:
-            problem = f'has the one label {first!r}; two are needed'
-        elif len(counts) > 50 and 2 * len(counts) > len(texts):
-            hint = ' (for numbers to predict, set `regression`)' if _are(float, counts) else ''
-            problem = (
-                f'has {len(counts)} different values in {len(texts)} rows, such as '
-                f'{first!r:.80}: are these labels?{hint}'
-            )
+            problem = 'two labels are needed'
+        elif (are_many and 2 * len(counts) > len(texts)) or (_are(float, counts) and not integers):
+            problem = 'are these labels? `regression` predicts numbers; or name the `labels`'
         elif not has_header and counts[first] == 1:
-            problem = (
-                f'has the label {first!r} in the first line only, which looks like a header: set '
-                '`header`, or name the `labels`'
-            )
-        elif _are(float, counts) and not _are(int, counts):
-            problem = (
-                f'has numbers, such as {first!r}: set `regression` to predict numbers, or name the '
-                '`labels`'
-            )
+            problem = 'the first line looks like a header: set `header`, or name the `labels`'
         if problem:
-            raise InputError(f'{column} {problem}')
-        integers = _are(int, counts)
+            found = f'{len(counts)} different values in {len(texts)} rows, such as {first!r:.80}'
+            raise InputError(f'{column} has {found}: {problem}')
         labels = sorted(counts, key=lambda label: (int(label) if integers else 0, label))
         return dataclasses.replace(self, labels=tuple(labels))
 
@@ -242,12 +187,10 @@ class Classes:
             try:
                 weights[self.number(self.parse_one(label))] = float(weight)
             except ValueError:
-                raise InputError(
-                    f'{item!r}: must be balanced, or LABEL=WEIGHT with one of the labels',
-                    field='class_weights',
-                ) from None
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise InputError('must be finite and at least 0', field='class_weights')
+                weights[0] = math.nan
+            if not (np.isfinite(weights) & (weights >= 0)).all():
+                problem = f'{item!r}: must be balanced, or LABEL=WEIGHT, a number from 0'
+                raise InputError(problem, field='class_weights')
         return weights
 
     # -- outputs, (texts, outputs)
@@ -271,24 +214,24 @@ class Classes:
         dict of str to float
             In the order of `metrics`.
         """
-        check_finite(outputs)
+        scores.check_finite(outputs)
         return self._metrics(labels, self.predictions(outputs))
 
     def _metrics(self, labels, predictions):
         positive = 1 if self.positive is None else self.labels.index(self.positive)
         metrics = {
             'accuracy': lambda: float(np.mean(labels == predictions)),
-            'f1': lambda: _f1(labels == positive, predictions == positive),
-            'macro_f1': lambda: float(
-                np.mean([part['f1'] for part in class_scores(self.labels, labels, predictions)])
+            'f1': lambda: scores.f1(labels == positive, predictions == positive),
+            'macro_f1': lambda: scores.macro_f1(
+                scores.class_scores(self.labels, labels, predictions)
             ),
-            'matthews': lambda: _matthews(labels, predictions),
+            'matthews': lambda: scores.matthews(labels, predictions),
         }
         return {name: metrics[name]() for name in self.metrics}
 
     def losses(self, labels, outputs):
         """Compute the loss of each text, float64."""
-        return cross_entropies(labels, outputs)
+        return scores.cross_entropies(labels, outputs)
 
     def baseline(self, labels):
         """Return the best guess without the texts, and its metrics."""
@@ -299,7 +242,7 @@ class Classes:
         """Compute the scores of each class; see `class_report`."""
         guess = int(np.bincount(labels).argmax())
         predictions = self.predictions(outputs)
-        return class_report('Scores per class', self.labels, labels, predictions, guess)
+        return scores.class_report('Scores per class', self.labels, labels, predictions, guess)
 
     def decode(self, outputs):
         """Return the prediction for each text, as `parse` returns labels."""
@@ -353,8 +296,8 @@ class LabelSet(Classes):
 
     def _metrics(self, labels, predictions):
         return {
-            'macro_f1': _f1(labels, predictions, average='macro'),
-            'micro_f1': _f1(labels, predictions, average='micro'),
+            'macro_f1': scores.f1(labels, predictions, average='macro'),
+            'micro_f1': scores.f1(labels, predictions, average='micro'),
             'accuracy': float((predictions == labels).all(axis=-1).mean()),
         }
 
@@ -369,7 +312,9 @@ class LabelSet(Classes):
         return guess, self._metrics(labels, np.tile(usual, (len(labels), 1)))
 
     def report(self, labels, outputs):
-        return class_report('Scores per label', self.labels, labels, self.predictions(outputs))
+        return scores.class_report(
+            'Scores per label', self.labels, labels, self.predictions(outputs)
+        )
 
     def decode(self, outputs):
         return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
@@ -428,9 +373,9 @@ class Number:
 
     def scores(self, labels, outputs):
         """Compute the metrics; see `Classes.scores`."""
-        check_finite(outputs)
+        scores.check_finite(outputs)
         pair = np.asarray(labels, np.float64), _numbers(outputs)
-        return {'pearson': pearson(*pair), 'spearman': spearman(*pair)}
+        return {'pearson': scores.pearson(*pair), 'spearman': scores.spearman(*pair)}
 
     def losses(self, labels, outputs):
         """Compute the loss of each text, float64."""

@@ -1,8 +1,6 @@
 """The base of the tasks, which read, encode, score and write their rows; and scores."""
 
-import collections
 import copy
-import dataclasses
 import functools
 import itertools
 import logging
@@ -17,34 +15,16 @@ from ..batches import BucketedLoader, Sample, SampleLoader
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import finetune_schedule, get_schedule
-from ..records import is_table
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings, ScheduleSettings, SetSettings
+from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SetSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
-from ..util.remote import is_file
+from .scores import Examination
 from .tables import segment_files, text_file, write_table
+from .targets import Classes
 
-__all__ = [
-    'Data',
-    'Examination',
-    'Task',
-    'TextTask',
-    'check_finite',
-    'check_room',
-    'class_report',
-    'class_scores',
-    'cross_entropies',
-    'encode_several',
-    'hold_out',
-    'mean_cross_entropy',
-    'part_rows',
-    'save_trained',
-    'squeeze',
-    'usual_row',
-    'warn_if_cut',
-]
+__all__ = ['Data', 'Task', 'TextTask']
 
 logger = logging.getLogger(__name__)
 
@@ -68,27 +48,22 @@ def part_rows(rows, chosen):
     for part, is_chosen in zip(parts, (False, True)):
         part[:] = [row for number, row in enumerate(rows) if (number in chosen) == is_chosen]
     if not all(parts):
-        raise InputError(
-            f'{len(chosen)} of {len(rows)} rows leaves nothing on one side', field='dev_split'
-        )
+        problem = f'{len(chosen)} of {len(rows)} rows leaves nothing on one side'
+        raise InputError(problem, field='dev_split')
     return parts
 
 
 def check_room(max_length, special, texts=1):
     """Raise InputError if samples have no room for the special tokens and one of each text."""
     if max_length < special + texts:
-        raise InputError(
-            f'a length of {max_length} is too small: {special} special tokens and one of each text '
-            f'make {special + texts}'
-        )
+        raise InputError(f'{max_length} must be at least {special + texts}', field='max_length')
 
 
 def warn_if_cut(cut, count, unit, max_length):
     """Warn of the texts that were cut, if any."""
     if cut:
-        logger.warning(
-            '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length
-        )
+        shown = cut, count, unit, max_length
+        logger.warning('%d of %d %s are longer than %d tokens and lose the rest', *shown)
 
 
 def encode_several(tokenizer, examples, labels, max_length):
@@ -172,6 +147,8 @@ class Task:
         The processes that train together; set before `encode`.
     rows_folder : str
         A folder for copies of rows in memory.
+    output_dir : str or None
+        The run's folder on this machine.
     """
 
     settings_class = FinetuneSettings
@@ -181,7 +158,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = fitted = None
+    labels = lowers = located = base = output_dir = fitted = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -209,9 +186,9 @@ class Task:
 
         `data` is the set's `Data`, and `outputs` what `predict` returned.
         """
-        labels = self.numbers(data.rows)
-        accuracy = float((outputs.argmax(axis=-1) == labels).mean())
-        return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}
+        labels, target = self.numbers(data.rows), self.target or Classes((), ('accuracy',))
+        loss = float(np.mean(target.losses(labels, outputs)))
+        return {**target.scores(labels, outputs), 'loss': loss}
 
     def write(self, folder, segment, data, outputs):
         """Write the predictions for a set; returns the names of the files.
@@ -262,12 +239,13 @@ class Task:
         if given is not None:
             return given
         settings = self.settings
-        files = segment_files(settings, lambda path: is_file(path) or is_table(path), **self.files)
-        if settings.only_inference:
+        files = segment_files(settings, self.files, self.dev_share)
+        if settings.only_inference and self.dev_share is None:
             files.pop('train', None)
         segment = 'dev' if settings.only_inference else 'train'
         if segment not in files and not (settings.only_inference and files):
-            raise InputError(f'there is no {segment} set: give `{segment}_file`, or `data_dir`')
+            folder = ', or `data_dir`' if isinstance(settings, FileSettings) else ''
+            raise InputError(f'there is no {segment} set: give `{segment}_file`{folder}')
         return files
 
     def configure(self, located):
@@ -327,9 +305,8 @@ class Task:
             options['batch_size'] = settings.dev_batch_size
         if isinstance(settings, FinetuneSettings):
             options['round_to'] = settings.round_to
-        return Data(
-            rows, samples, BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
-        )
+        loader = BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
+        return Data(rows, samples, loader)
 
     def is_labelled(self, rows):
         """Return whether a set can be scored."""
@@ -410,19 +387,23 @@ class Task:
             primary.append(scores[name])
         return float(np.mean(primary)) if primary else 0.0, report
 
+    @property
+    def target(self):
+        """Meaning of the outputs: by default `Classes`, or None without names of the classes."""
+        return None if self.labels is None else Classes(tuple(self.labels), ('accuracy',))
+
     def numbers(self, rows):
         """Return the numbers of the rows' classes, an array."""
-        if self.labels is None:
-            return np.array([row.label for row in rows])
-        known = {label: number for number, label in enumerate(self.labels)}
-        return np.array([known[row.label] for row in rows])
+        labels = [row.label for row in rows]
+        return np.array(labels) if self.target is None else self.target.array(labels)
 
     # -- 7. `write` is called for the best model
 
     def decode(self, data, outputs):
         """Return the model's prediction for each row; by default the class."""
-        numbers = outputs.argmax(axis=-1).tolist()
-        return numbers if self.labels is None else [self.labels[number] for number in numbers]
+        if self.target is None:
+            return outputs.argmax(axis=-1).tolist()
+        return self.target.decode(outputs)
 
     given_labels = {}  # label -> what the training rows have for it, where that isn't a text
 
@@ -431,20 +412,21 @@ class Task:
 
     def examine(self, segment, data, outputs):
         """Return the `Examination` of a labelled set, or None; by default of classes."""
-        if self.labels is None:
+        labels, target = self.numbers(data.rows), self.target
+        if target is None:
             return None
-        labels, predictions = self.numbers(data.rows), outputs.argmax(axis=-1)
-        guess = int(np.bincount(labels).argmax())
+        guess, baseline = target.baseline(labels)
+        losses = target.losses(labels, outputs).reshape(len(labels), -1)
         return Examination(
             segment,
             list(map(str, data.rows)),
-            [self.labels[number] for number in labels],
-            [self.labels[number] for number in predictions],
-            cross_entropies(labels, outputs),
-            {'accuracy': float((labels == guess).mean())},
-            self.labels[guess],
-            self.labels,
-            class_report('Scores per class', self.labels, labels, predictions, guess),
+            [target.show(row.label) for row in data.rows],
+            list(map(target.show, target.decode(outputs))),
+            losses.mean(axis=-1),
+            baseline,
+            guess,
+            None if target.takes_several else target.labels,
+            target.report(labels, outputs),
         )
 
     def save(self, folder, model, tokenizer, **options):
@@ -509,144 +491,3 @@ def save_trained(folder, model, tokenizer, format=None):
     if format is None and os.path.isfile(older):  # which version 0.3 wrote, and is read first
         with kept_sums(folder):
             os.remove(older)
-
-
-# -- scores, and what a trained model gets wrong ---------------------------------------------------
-
-
-def mean_cross_entropy(labels, outputs):
-    """The mean loss of classes' unnormalized scores, (samples, classes), for labels (samples,)."""
-    return float(np.mean(cross_entropies(labels, outputs)))
-
-
-def check_finite(outputs, segment='the set'):
-    """Raise InputError if a model's outputs on a data set aren't finite."""
-    if not np.isfinite(outputs).all():
-        raise InputError(
-            f"the model's outputs on {segment} are not finite: its training has diverged; try a "
-            'lower learning rate'
-        )
-
-
-MOST_CHARACTERS = 300  # of a text
-
-
-@dataclasses.dataclass
-class Examination:
-    """The answers of a model to a dev set, example by example.
-
-    Parameters
-    ----------
-    more : dict
-        Further entries of the report: ``tables``, title -> list of dicts with the same keys;
-        ``headline``, a dict with ``name``, ``value`` and ``baseline`` of the score to show first;
-        and ``never_predicted``, names of classes.
-    """
-
-    segment: str
-    texts: Sequence[str]
-    labels: Sequence[str]
-    predictions: Sequence[str]
-    losses: Sequence[float]
-    baseline: dict[str, float] = dataclasses.field(default_factory=dict)
-    guess: str | None = None
-    classes: Sequence[str] | None = None
-    more: dict = dataclasses.field(default_factory=dict)
-
-    def confusion(self):
-        """The confusion matrix: rows are labels, columns predictions; None without `classes`."""
-        if self.classes is None:
-            return None
-        counts = collections.Counter(zip(self.labels, self.predictions))
-        return [[counts[label, predicted] for predicted in self.classes] for label in self.classes]
-
-    def worst(self, count=10):
-        """The mistakes with the highest losses."""
-        wrong = [n for n, pair in enumerate(zip(self.labels, self.predictions)) if len({*pair}) > 1]
-        wrong.sort(key=lambda number: -self.losses[number])
-        return [
-            {
-                'text': squeeze(self.texts[n]),
-                'label': self.labels[n],
-                'prediction': self.predictions[n],
-                'loss': float(self.losses[n]),
-            }
-            for n in wrong[:count]
-        ]
-
-    def to_dict(self) -> dict[str, list]:
-        """Plain JSON: guess, baseline, classes, confusion and mistakes."""
-        return {
-            'examples': len(self.labels),
-            'guess': self.guess,
-            'baseline': self.baseline,
-            'classes': None if self.classes is None else list(self.classes),
-            'confusion': self.confusion(),
-            'mistakes': self.worst(),
-            **self.more,
-        }
-
-
-def usual_row(rows, text_of):
-    """Return an example for a person: of the first rows, the one that is about a line long."""
-    return min(rows[:50], key=lambda row: abs(len(text_of(row)) - 80))
-
-
-def class_report(title, classes, labels, predictions, guess=None):
-    """Return the scores of each class, as `more` of an `Examination`.
-
-    `guess` is the number of the most frequent class. With it, macro F1 is the headline if that
-    class has more than twice as many examples as the rarest.
-    """
-    rows = class_scores(classes, labels, predictions)
-    counts = [row['examples'] for row in rows]
-    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
-    report = {'tables': {title: rows}, 'never_predicted': missing}
-    if guess is not None and max(counts) > 2 * min(counts):
-        guessed = class_scores(classes, labels, np.full_like(labels, guess))
-        value, baseline = (float(np.mean([row['f1'] for row in part])) for part in (rows, guessed))
-        report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
-    return report
-
-
-def class_scores(classes, labels, predictions):
-    """Return precision, recall, F1 and counts of each class; 0 where they aren't defined.
-
-    Parameters
-    ----------
-    labels, predictions : numpy.ndarray, shape (samples,) or (samples, classes)
-        Numbers of the classes; or 1 where a sample has the class, else 0.
-    """
-    from sklearn.metrics import precision_recall_fscore_support
-
-    columns = precision_recall_fscore_support(
-        labels, predictions, labels=range(len(classes)), zero_division=0
-    )
-    has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
-    return [
-        {
-            'label': label,
-            'precision': float(precision),
-            'recall': float(recall),
-            'f1': float(f1),
-            'examples': int(count),
-            'predicted': int(predicted),
-        }
-        for label, precision, recall, f1, count, predicted in zip(
-            classes, *columns, has_class.sum(axis=0)
-        )
-    ]
-
-
-def squeeze(text, most=MOST_CHARACTERS):
-    """A text in one line, cut to a number of characters."""
-    text = ' '.join(text.split()).encode('utf-8', 'replace').decode('utf-8')  # no surrogates
-    return text if len(text) <= most else f'{text[: most - 1]}…'
-
-
-def cross_entropies(labels, outputs):
-    """The loss of each example, (samples,) float64, from unnormalized scores (samples, classes)."""
-    from scipy.special import log_softmax
-
-    outputs = outputs.astype(np.float64)
-    return -log_softmax(outputs, axis=-1)[np.arange(len(labels)), labels]

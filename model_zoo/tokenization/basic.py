@@ -10,7 +10,7 @@ import unicodedata
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from .encoding import checked, cover, encode_rust
+from .encoding import checked, encode_rust
 from .vocab import SPECIAL_TOKENS
 
 __all__ = ['GluonBasicTokenizer', 'Splitter']
@@ -178,11 +178,6 @@ class BasicTokenizer(Splitter):
         if self.suits_rust(text):
             return self.rust_words(text)
         return [word for word, _ in self.align(text)]
-
-    def tokenize_with_offsets(self, text):
-        """List of (word, (start, end)) of `text`; a stripped accent belongs to its word."""
-        aligned = self.align(checked(text))
-        return [(word, cover(spans, 0, len(spans))) for word, spans in aligned]
 
     def rust_words(self, text):
         """Return the words of a `text` that :meth:`suits_rust`."""

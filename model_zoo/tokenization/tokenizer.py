@@ -515,8 +515,6 @@ eos_token_id : int or None
                 raise InputError(
                     f'{len(texts)} texts but {len(pairs)} pairs: their numbers must be equal'
                 )
-        if round_to is not None and round_to < 1:
-            raise InputError(f'round_to is {round_to}; it must be at least 1')
         frames = self._around(add_special_tokens, **special)
         rows = self._rows(texts, pairs, max_length, frames)
         if not pad:

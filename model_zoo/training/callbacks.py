@@ -4,16 +4,14 @@ import contextlib
 import datetime
 import logging
 import os
-import shutil
 import sys
-import tempfile
 import time
 
 import mxnet as mx
 
 from ..errors import MissingExtraError
 from ..util.display import has_viewer, open_bar
-from ..util.files import atomic_write, make_writable_dir
+from ..util.files import make_writable_dir
 
 logger = logging.getLogger(__name__)
 
@@ -52,17 +50,15 @@ class ProgressLogger(Callback):
 
     def __init__(self, terminal=None):
         self._terminal = has_viewer() if terminal is None else terminal
-        self._bar, self._shown = None, {}
+        self._shown = {}
         self._cleanup = contextlib.ExitStack()
 
     def on_start(self, loop):
-        if not self._terminal:
-            return
-        self._bar = open_bar(
-            total=loop.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
-        )
+        state, options = loop.state, {} if self._terminal else {'disable': True}
+        options.update(total=loop.num_steps, initial=state.step, unit='step', dynamic_ncols=True)
+        self._bar = open_bar(**options)
         self._cleanup.callback(self._bar.close)
-        if self._bar.disable:  # by TQDM_DISABLE
+        if self._bar.disable:  # by TQDM_DISABLE, too
             return
         from tqdm.contrib.logging import logging_redirect_tqdm
 
@@ -73,8 +69,7 @@ class ProgressLogger(Callback):
                 handler.addFilter(_not_progress)
 
     def on_step(self, loop):
-        if self._bar is not None:
-            self._bar.update(1)
+        self._bar.update(1)
 
     def on_log(self, loop, record):
         self._show(epoch=record['epoch'], loss=f'{record["loss"]:.4f}')
@@ -85,9 +80,8 @@ class ProgressLogger(Callback):
             self._show(score=f'{record["score"]:.4f}')
 
     def _show(self, **values):
-        if self._bar is not None:
-            self._shown.update(values)
-            self._bar.set_postfix(self._shown)
+        self._shown.update(values)
+        self._bar.set_postfix(self._shown)
 
     def line(self, loop, record):
         """Return the log line for a record."""
@@ -215,7 +209,7 @@ class Profiler(Callback):
     def __init__(self, path, first=10, last=13):
         make_writable_dir(os.path.dirname(os.path.abspath(path)))
         self._path, self._first, self._last = path, first, last
-        self._begin, self._folder = 0, None
+        self._begin, self._runs = 0, False
 
     def on_start(self, loop):
         self._begin = loop.state.step
@@ -224,29 +218,22 @@ class Profiler(Callback):
         done = loop.state.step - self._begin
         if done == self._first - 1:
             mx.nd.waitall()
-            # MXNet deletes the file of this name, a device, too
-            self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
             mx.profiler.set_config(
                 profile_symbolic=True,
                 profile_imperative=True,
                 aggregate_stats=True,
-                filename=os.path.join(self._folder.name, 'events.json'),
+                filename=self._path,
             )
             mx.profiler.set_state('run')
+            self._runs = True
         elif done == self._last:
-            self._finish()
+            self.on_end(loop)
 
     def on_end(self, loop):
-        if self._folder is not None:
-            self._finish()
-
-    def _finish(self):
-        mx.nd.waitall()
-        mx.profiler.set_state('stop')
-        logger.info('%s', mx.profiler.dumps(reset=True))
-        mx.profiler.dump()
-        events = os.path.join(self._folder.name, 'events.json')
-        with self._folder, open(events, 'rb') as source, atomic_write(self._path, 'wb') as file:
-            shutil.copyfileobj(source, file)
-        self._folder = None
-        logger.info('the events are in %s', self._path)
+        if self._runs:
+            mx.nd.waitall()
+            mx.profiler.set_state('stop')
+            logger.info('%s', mx.profiler.dumps(reset=True))
+            mx.profiler.dump()
+            logger.info('the events are in %s', self._path)
+            self._runs = False

@@ -14,7 +14,7 @@ import numpy as np
 from ..checkpoint.readers import SUMS, read_sums, write_sums
 from ..checkpoint.tensor_files import read_params, write_params
 from ..environment import blas
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, reporting
 from ..util.files import make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
 from .updater import LossScale
@@ -230,7 +230,6 @@ class CheckpointStore:
     def __init__(self, folder, keep=2, on_save=None):
         self.folder = make_writable_dir(folder)
         self.keep, self._on_save = keep, on_save
-        self._kept = []  # those that this training has written or resumed from; the newest last
 
     def paths(self):
         """Directories of the checkpoints, including damaged ones; the newest first."""
@@ -240,45 +239,34 @@ class CheckpointStore:
 
     def save(self, block, trainer, state, config, weights=None):
         """Write a checkpoint, whole or not at all, and remove the old ones."""
-        # This includes checkpoints of an earlier training in the same directory, unless `newest`
-        # was called to continue it.
         name = _name(state['step'], state['epoch'], state['batch'])
         final = os.path.join(self.folder, name)
         part = os.path.join(self.folder, _UNFINISHED + name)
         replaced = os.path.join(self.folder, _REPLACED + name)
         try:
-            self._clean()
-            os.makedirs(part)
-            _save_weights(block, os.path.join(part, _MODEL), weights)
-            tensors, counts = optimizer_tensors(block, trainer)
-            write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
-            content = {
-                'version': VERSION,
-                'state': state,
-                'config': config,
-                'update_counts': counts,
-                'blas': blas(),
-            }
-            write_json(os.path.join(part, _STATE), content)
-            files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
-            write_sums(os.path.join(part, SUMS), files)
-            if os.path.isdir(final):  # the same step, reached again
-                os.replace(final, replaced)
-            os.replace(part, final)
-        except BaseException as error:
+            with reporting(f'cannot write the checkpoint {final!r}'):
+                self._clean()
+                os.makedirs(part)
+                _save_weights(block, os.path.join(part, _MODEL), weights)
+                tensors, counts = optimizer_tensors(block, trainer)
+                write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
+                content = {'version': VERSION, 'state': state, 'config': config}
+                content.update(update_counts=counts, blas=blas())
+                write_json(os.path.join(part, _STATE), content)
+                files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
+                write_sums(os.path.join(part, SUMS), files)
+                if os.path.isdir(final):  # the same step, reached again
+                    os.replace(final, replaced)
+                os.replace(part, final)
+        except BaseException:
             with contextlib.suppress(OSError):  # the disk may be gone
                 self._clean()
-            if isinstance(error, OSError):
-                raise InputError(
-                    f'cannot write the checkpoint {final!r}: {error.strerror or error}'
-                ) from error
             raise
         shutil.rmtree(replaced, ignore_errors=True)
-        self._kept = [path for path in self._kept if path != final] + [final]
-        self._kept = self._kept[-self.keep :]
-        for path in self.paths():  # an earlier training's, too, which this one replaces
-            if path not in self._kept:
-                shutil.rmtree(path, ignore_errors=True)
+        paths = self.paths()
+        at = paths.index(final)
+        for path in paths[:at] + paths[at + self.keep :]:  # newer ones are of an earlier training
+            shutil.rmtree(path, ignore_errors=True)
         if self._on_save is not None:
             self._on_save()
         return final
@@ -303,18 +291,12 @@ class CheckpointStore:
     def newest(self):
         """The newest whole checkpoint; damaged ones are skipped with a warning."""
         self._clean()
-        paths = self.paths()
-        for number, path in enumerate(paths):
+        for path in self.paths():
             try:
-                checkpoint = Checkpoint(path)
+                return Checkpoint(path)
             except CheckpointError as error:
                 logger.warning('%s; trying the one before it', error)
-            else:
-                self._kept = paths[number:][::-1]  # damaged newer ones go at the next save
-                return checkpoint
-        if paths:
-            raise CheckpointError(f'all checkpoints in {self.folder!r} are damaged; start again')
-        raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
+        raise CheckpointError(f'no whole checkpoint in {self.folder!r}: start again')
 
     def job(self):
         """The configuration in the newest readable checkpoint; None without one."""

@@ -291,8 +291,6 @@ class TrainingLoop:
                 f'the checkpoint {checkpoint.path!r} is of a longer training: step {state.step} of '
                 f'{self.num_steps}; set more updates'
             )
-        if (state.loss_scale is None) != (self.state.loss_scale is None):
-            raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
         checkpoint.restore(self.block, self.updater.trainer)
         workers = saved.get('np', 1), self._workers.size
         if hasattr(self.block, 'regroup') and len({*workers}) > 1:

@@ -179,8 +179,8 @@ def _converted(field, item_type, value):
         value = os.fspath(value)
     elif item_type is str and type(value) is int:
         value = str(value)
-    elif item_type is int and is_number and value == int(value):
-        value = int(value)
+    elif type(value) is float and value.is_integer() and int in (item_type, type(field.default)):
+        value = int(value)  # epochs, too, whose number is usually whole
     fits = is_number if item_type is float else isinstance(value, item_type)
     if not fits or (item_type is int and isinstance(value, bool)):
         raise InputError(f'must be {_NAMES[item_type]}, not {value!r}', field=field.name)
@@ -235,14 +235,12 @@ class Settings:
         for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
             needs, excludes = field.metadata['needs'], field.metadata['excludes']
             for other in (*needs, *excludes):
-                if self.is_given(other) == (other in needs) or names.isdisjoint(
-                    {other, field.name}
-                ):
-                    continue
-                problem = (
-                    f'needs `{other}`' if other in needs else f'and `{other}` exclude each other'
-                )
-                raise InputError(problem, field=field.name)
+                fits = self.is_given(other) == (other in needs)
+                if not fits and not names.isdisjoint({other, field.name}):
+                    problem = f'needs `{other}`'
+                    if other in excludes:
+                        problem = f'and `{other}` exclude each other'
+                    raise InputError(problem, field=field.name)
 
     def derived(self):
         """Return values that follow from other fields, by name; a subclass adds to its base's."""

@@ -7,7 +7,6 @@ BACKENDS = ('device', 'horovod')
 #: how INT8 finds the ranges of activations: at each call; the smallest and largest ones seen; those
 #: with the least divergence; the smallest and largest ones, with outliers clipped
 CALIBRATION_MODES = ('none', 'naive', 'entropy', 'customize')
-#: how ONNX's INT8 finds the ranges of activations: the smallest and largest values; those with the
 #: least divergence; without the 0.001 % that are largest
 CALIBRATION_METHODS = ('minmax', 'entropy', 'percentile')
 #: what runs a model; 'auto' is the fastest that is installed and can do it

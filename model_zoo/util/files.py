@@ -43,24 +43,6 @@ def make_output_dir(path):
     return path.rstrip('/')
 
 
-@contextlib.contextmanager
-def output_folder(path):
-    """Give a folder to write to: `path`, or one of this machine that is uploaded at the end.
-
-    Nothing is uploaded after an error.
-    """
-    path = make_output_dir(path)
-    if not remote.is_url(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
-        yield folder
-        for where, _, names in os.walk(folder):
-            for name in sorted(names):
-                source = os.path.join(where, name)
-                upload(source, remote.join(path, *os.path.relpath(source, folder).split(os.sep)))
-
-
 def upload(source, url):
     """Write a file of this machine to a URL."""
     with reporting(f'cannot write {url!r}'):

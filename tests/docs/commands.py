@@ -54,9 +54,7 @@ SHORTENING = {
     'convert_checkpoint': '',
     'export': '',
     'bert': '',
-    **dict.fromkeys(
-        ['ask', 'cache', 'doctor', 'encode', 'fill', 'info', 'predict', 'search', 'tag'], ''
-    ),
+    **dict.fromkeys(['ask', 'cache', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 

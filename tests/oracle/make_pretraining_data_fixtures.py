@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'tests')]
 from pretraining_originals import gluonnlp_original, google_original  # noqa: E402
 from pretraining_statistics import STUDY, google_samples, statistics  # noqa: E402
 
-from model_zoo.tasks.pretraining import SampleOptions  # noqa: E402
+from model_zoo.tasks.pretraining.text import SampleOptions  # noqa: E402
 from model_zoo.tokenization.vocab import load_vocab  # noqa: E402
 
 FOLDER = ROOT / 'tests' / 'fixtures' / 'pretraining'

@@ -7,7 +7,8 @@ from test_variants_peers import their_model
 import bert
 from model_zoo.batches import Batch
 from model_zoo.tasks.masked_lm import pretraining_objective
-from model_zoo.tasks.pretraining import Samples, make_batch
+from model_zoo.tasks.pretraining.files import Samples
+from model_zoo.tasks.pretraining.loaders import make_batch
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')

@@ -10,7 +10,7 @@ from export import Measures, export_onnx
 from export.export import main
 from gpt2 import GPT2LMHeadModel
 from model_zoo.batches import BucketedLoader, Sample
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import InputError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 
 onnx = pytest.importorskip('onnx')
@@ -54,17 +54,14 @@ def quantized(path):
     return [node.op_type for node in graph.node], scales
 
 
-@pytest.mark.parametrize('method', ['minmax', 'entropy', 'percentile'])
-def test_static(method, tmp_path):
+def test_static(tmp_path):
     block, texts = make(num_labels=3), batches()
-    path = export_onnx(
-        block, str(tmp_path), 'model', precision='int8', measures=Measures(texts, method=method)
-    )
+    path = export_onnx(block, str(tmp_path), 'model', precision='int8', measures=Measures(texts))
     kinds, scales = quantized(path)
     assert len(scales) == PRODUCTS and 'DynamicQuantizeLinear' not in kinds
     assert {tuple(dims) for dims in scales.values()} == {(32,), (64,), (3,)}  # one a channel
     told = read_json(tmp_path, 'model_int8.json')
-    assert told['quantization'] == 'static' and told['calib_mode'] == method
+    assert told['quantization'] == 'static'
     assert told['float32_layers'] == [] and told['layers'] == PRODUCTS
     assert 0.99 <= told['int8']['cosine'] < 1
     arrays = [each.asnumpy().astype('int32') for each in texts[0].inputs]
@@ -107,7 +104,6 @@ def test_layers_that_cost_too_much_stay_in_float32(static, optimize, tmp_path):
 def test_bad_arguments(tmp_path):
     block, few = make(), batches(1)
     for error, exported, *options in (
-        (UnknownNameError, block, False, 'int8', Measures(few, method='maxmin')),
         (InputError, block, False, 'int8', Measures([])),
         (InputError, block, False, 'float32', Measures(few)),
         (InputError, block, True, 'int8', Measures(few)),
@@ -138,8 +134,7 @@ def test_command_for_texts(tmp_path):
     tiny.write_words(tmp_path, ['one', 'two', 'three'])
     (tmp_path / 'texts').write_text('one two\nthree\n\ntwo two one\n')
     block, texts = make('BertSentenceEncoder', 8), ['--calib_data', tmp_path / 'texts']
-    mode = ['--calib_mode', 'percentile', '--calib_batch_size', '2']
-    told = export(tmp_path, block, 'sentence_embedding', *texts, *mode)
+    told = export(tmp_path, block, 'sentence_embedding', *texts, '--calib_batch_size', '2')
     assert told['metric'] == 'cosine' and told['int8']['cosine'] >= 0.99
     (tmp_path / 'table.tsv').write_text('n\ta\tb\n1\tone two\ttwo\n2\tthree\tone\n')
     table = ['--calib_data', tmp_path / 'table.tsv', '--text_columns', 'a', 'b']

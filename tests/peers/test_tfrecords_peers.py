@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from model_zoo.tasks.pretraining import Samples, read_shard, write_tfrecords
+from model_zoo.tasks.pretraining.files import Samples, read_shard, write_tfrecords
 
 tf = pytest.importorskip('tensorflow')
 

@@ -8,7 +8,7 @@ import pytest
 import script_runs
 from script_runs import SCRIPTS
 
-from model_zoo.tasks.pretraining import read_shard
+from model_zoo.tasks.pretraining.files import read_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 SCRIPT = SCRIPTS / 'create_pretraining_data.py'

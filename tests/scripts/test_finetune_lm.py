@@ -17,7 +17,8 @@ from script_runs import (
 from toy_data import FEW, write_counting
 
 from bert import BertForPreTraining, BertModel, BertTokenizer
-from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
+from model_zoo.tasks.pretraining.create import create_shards
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 SCRIPT = SCRIPTS / 'finetune_lm.py'
 

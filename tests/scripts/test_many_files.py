@@ -11,7 +11,6 @@ from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
 from bert import BertForSequenceClassification
-from model_zoo.opening import open_tokenizer
 
 WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'film', '.', '?', 'where', 'a']
 LINES = ['the cat sleeps .', '', 'good film', 'where a dog ?', 'paris in the film'] * 8
@@ -119,38 +118,6 @@ def test_another_model_at_the_same_place(folder, tmp_path, capsys):
         made.append(contents(tmp_path / 'out'))
         assert ('1 of 1 files are there' in capsys.readouterr().err) == (len(made) == 2)
     assert made[0] == made[1] != made[2]
-
-
-def test_ids(folder, tmp_path, capsys):
-    """Those of the tokenizer, for any number of workers."""
-    script = load_script('encode')
-    files = '--files', folder / '?.txt', '--part_mb', '0.0003'
-    for workers in (1, 2):
-        argv = [folder / 'model', *files, '--output_dir', tmp_path / str(workers)]
-        assert run(script, *argv, '--num_workers', workers) == 0
-    one, two = (contents(tmp_path / str(workers)) for workers in (1, 2))
-    assert one == two and len(one) == 3
-    tokenizer, found = open_tokenizer(str(folder / 'model')), []
-    for name in sorted(one):
-        with np.load(tmp_path / '1' / name) as file:
-            assert file['ids'].dtype == np.int32
-            found += [ids.tolist() for ids in np.split(file['ids'], file['offsets'][1:-1])]
-    texts = [line for line in LINES + LINES[3:7] if line]
-    assert found == [list(tokenizer.encode(text)) for text in texts]
-    argv = ['--output_dir', tmp_path / 'lines', '--output_format', 'jsonl', '--num_workers', 1]
-    argv += ['--max_length', 3, '--no_special_tokens']
-    assert run(script, folder / 'model', '--files', folder / 'b.txt', *argv) == 0
-    lines = (tmp_path / 'lines' / 'b.txt.jsonl').read_text().splitlines()
-    assert json.loads(lines[0]) == {
-        'ids': tokenizer.convert_tokens_to_ids(['where', 'a', 'dog']),
-        'tokens': ['where', 'a', 'dog'],
-        'text': LINES[3],
-    }
-    capsys.readouterr()
-    assert run(script, folder / 'model', 'good film', '--format', 'jsonl') == 0
-    assert json.loads(capsys.readouterr().out)['tokens'] == ['[CLS]', 'good', 'film', '[SEP]']
-    assert run(script, folder / 'model', *files, '--output_dir', tmp_path / '1') == 0
-    assert '3 of 3 files are there already' in capsys.readouterr().err
 
 
 COMMANDS = """

@@ -29,7 +29,7 @@ from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
 from model_zoo.app.originals import SCRIPTS
 from model_zoo.pretrained import get_entry, resolve
 from model_zoo.tasks.classification_data import get_task
-from model_zoo.tasks.pretraining import Samples, write_shard, write_tfrecords
+from model_zoo.tasks.pretraining.files import Samples, write_shard, write_tfrecords
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 from transfo_xl import TransfoXLLMHeadModel
 

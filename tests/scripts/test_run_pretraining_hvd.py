@@ -22,7 +22,7 @@ from script_runs import (
 from tiny import write_words
 from toy_data import COUNTED, make_samples
 
-from model_zoo.tasks.pretraining import write_shard
+from model_zoo.tasks.pretraining.files import write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 SCRIPT = SCRIPTS / 'run_pretraining_hvd.py'

@@ -79,7 +79,7 @@ def in_new_interpreter(program):
         'info --help',
         'export --help',
         'convert --help',
-        *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
+        *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'generate')],
         *[f'{name} --help' for name in ('serve', 'embed', 'bertology', 'demo')],
         'create-pretraining-data --help',
         'predict model --no_such_flag 1',

@@ -15,8 +15,6 @@ import gpt2
 import model_zoo
 import transfo_xl
 from bert_embedding import BertEmbedding
-from model_zoo import optimizer
-from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import ZooError
 
 st = hypothesis.strategies
@@ -152,7 +150,6 @@ def doors(fixtures, tmp_path_factory):
     folder = tmp_path_factory.mktemp('gpt2')
     writer = gpt2.GPT2LMHeadModel.from_pretrained(tiny_models.save_gpt2(folder))
     embed = BertEmbedding(str(fixtures / 'sentence_transformers' / 'today'))
-    samples = [Sample(np.arange(n), np.zeros(n), 1) for n in range(1, 9)]
     tokenizers = {
         'BERT': bert.BertTokenizer.from_pretrained(path),
         'GPT-2': gpt2.GPT2Tokenizer.from_pretrained(str(folder)),
@@ -182,39 +179,12 @@ def doors(fixtures, tmp_path_factory):
         ),
         'embedding': (embed.embedding, {'sentences': ['a cat'], 'oov_way': 'avg'}),
         'open_model': (model_zoo.open_model, {'name_or_folder': path, 'task': 'classification'}),
-        'loader': (
-            lambda **given: list(BucketedLoader(**given)),
-            {
-                'features': samples,
-                'batch_size': 3,
-                'shuffle': True,
-                'seed': 0,
-                'num_buckets': 2,
-                'round_to': 8,
-                'pad_val': 0,
-            },
-        ),
         'BertConfig': (lambda **given: bert.BertConfig(40, **given), dict(tiny.BERT)),
         'GPT2Config': (lambda **given: gpt2.GPT2Config(40, **given), dict(tiny.DECODER)),
         'TransfoXLConfig': (
             lambda **given: transfo_xl.TransfoXLConfig(40, **given),
             dict(tiny.TRANSFO_XL),
         ),
-        'schedule': (
-            lambda **given: optimizer.get_schedule('warmup_linear', **given)(3),
-            {'base_lr': 0.1, 'warmup': 0.1, 't_total': 10},
-        ),
-        'BERTAdam': (
-            optimizer.BERTAdam,
-            {
-                'learning_rate': 0.1,
-                'beta1': 0.9,
-                'beta2': 0.99,
-                'epsilon': 1e-6,
-                'max_grad_norm': 1.0,
-            },
-        ),
-        'LAMB': (optimizer.LAMB, {'learning_rate': 0.1, 'beta1': 0.9, 'lower_bound': 0.1}),
     }
     for name, tokenizer in tokenizers.items():
         for method, given in methods(tokenizer).items():
@@ -224,8 +194,8 @@ def doors(fixtures, tmp_path_factory):
 
 METHODS = 'convert_ids_to_tokens convert_tokens_to_ids tokenize decode encode encode_batch'.split()
 DOORS = (
-    'generate beams pipeline sentence_vectors embedding open_model loader BertConfig GPT2Config '
-    'TransfoXLConfig schedule BERTAdam LAMB'
+    'generate beams pipeline sentence_vectors embedding open_model BertConfig GPT2Config '
+    'TransfoXLConfig'
 ).split() + [f'{name}, {method}' for name in ('BERT', 'GPT-2') for method in METHODS]
 
 

@@ -7,12 +7,14 @@ import functools
 import hmac
 import json
 import logging
+import threading
 import time
+import types
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline_base import TooLargeError
 from . import huggingface, openai_api, page
-from .models import Models, NoSuchModelError
+from .models import LoadingError, Models, NoSuchModelError
 from .service import Service
 from .settings import Settings
 from .worker import ClosedError, OverloadedError
@@ -35,7 +37,7 @@ STATUSES = (
     (TooLargeError, 413),
     ((InputError, UnknownNameError), 400),
     (OverloadedError, 429),
-    (ClosedError, 503),
+    ((ClosedError, LoadingError), 503),
     ((TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError), 504),
 )
 PROJECT = 'gluon-transformer-zoo'
@@ -45,12 +47,13 @@ Models of gluon-transformer-zoo. With an API key, requests have the header
 """
 
 
-def build_app(models, settings=None):
+def build_app(models, settings=None, later=types.MappingProxyType({})):
     """Return the ASGI application that serves pipelines; needs the extra ``serve``.
 
     Each model has its own thread, which makes batches of the texts of all requests. The threads run
     from now on; at the end of the application's lifespan, accepted requests are answered and the
-    threads end. `models` has pipelines by the names that requests use.
+    threads end. `models` has pipelines by the names that requests use. `later` has functions that
+    open further ones while these answer; until then requests for them have status 503.
 
     Examples
     --------
@@ -63,10 +66,11 @@ def build_app(models, settings=None):
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     settings, metrics = settings or Settings(), Metrics()
-    models = Models(models, settings, metrics)
+    models = Models(models, settings, metrics, later)
 
     @contextlib.asynccontextmanager
     async def lifespan(app):
+        threading.Thread(target=models.open_later, daemon=True).start()
         yield
         models.close()
 
@@ -123,8 +127,11 @@ def _add_state(app, models, metrics):
 
     @app.get('/health', tags=['server'])
     async def health():
-        """Status 200: the server answers, with these models."""
-        return {'status': 'ok', 'models': [served.name for served in models]}
+        """Status 200: the server answers; `status` is 'loading' until all models do."""
+        state = {'status': 'ok', 'models': [served.name for served in models]}
+        return (
+            {**state, 'status': 'loading', 'loading': models.waiting} if models.waiting else state
+        )
 
     @app.get('/metrics', tags=['server'])
     async def counters():

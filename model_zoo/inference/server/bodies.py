@@ -161,7 +161,6 @@ class Completions(Body):
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
     echo: bool = Field(False, description='return the prompt, too')
-    logprobs: Literal[0] | None = Field(None, description='0: for the generated tokens')
     user: str = ''
     neutral = {
         'best_of': 1,

@@ -2,7 +2,7 @@
 
 import json
 
-from ...errors import InputError, UnknownNameError
+from ...errors import InputError
 from . import bodies
 from .service import Call
 
@@ -45,10 +45,8 @@ def _call(service, name, task, inputs, options):
     if pipeline.task == 'text-classification':
         options.setdefault('top_k', None)  # Hugging Face's default is all labels
     if pipeline.task == 'feature-extraction':
-        if options.pop('truncate', True) is not True:
-            raise InputError('truncate: a text that is too long is always cut')
-        if 'return_tensors' in options:
-            raise UnknownNameError.of('option of feature-extraction', 'return_tensors', ['pooling'])
+        for name in ('truncate', 'return_tensors'):  # texts are cut, and answers JSON, in any case
+            options.pop(name, None)
     is_list, is_nested = isinstance(inputs, list), pipeline.task == 'text-classification'
     work = pipeline.prepare(inputs if is_list else [inputs], options, service.meter())
 

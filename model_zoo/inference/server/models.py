@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import logging
 import os
 import pathlib
 import re
@@ -9,10 +10,12 @@ import time
 
 import yaml
 
-from ...errors import InputError, UnknownNameError
+from ...errors import InputError, UnknownNameError, ZooError
 from ..pipelines import PIPELINES
 from ..text import TextGeneration
 from .worker import BatchWorker, GenerationWorker
+
+_log = logging.getLogger(__name__)
 
 #: tasks that a model does beside its own, with the same block
 MORE_TASKS = {
@@ -25,6 +28,10 @@ MORE_TASKS = {
 
 class NoSuchModelError(UnknownNameError):
     """A request for a model that isn't served."""
+
+
+class LoadingError(ZooError):
+    """A request for a model that isn't open yet."""
 
 
 class Served:
@@ -76,22 +83,39 @@ def example_of(files):
 
 
 class Models:
-    """All models of a server, by name."""
+    """All models of a server, by name; `later` has functions that open further ones."""
 
-    def __init__(self, pipelines, settings, metrics):
+    def __init__(self, pipelines, settings, metrics, later):
         if not pipelines:
             raise InputError('there is no model to serve: name at least one')
-        self._served = {
-            name: Served(name, pipeline, settings, metrics) for name, pipeline in pipelines.items()
-        }
-        for served in self:
-            metrics.watch_queue(served)
+        self._settings, self._metrics, self._later, self._served = settings, metrics, later, {}
+        #: name of a model that doesn't answer -> why
+        self.waiting = dict.fromkeys(later, 'it is being opened')
+        for name, pipeline in pipelines.items():
+            self._add(name, pipeline)
+
+    def _add(self, name, pipeline):
+        served = Served(name, pipeline, self._settings, self._metrics)
+        self._metrics.watch_queue(served)
+        self._served = {**self._served, name: served}  # others may be reading the dict
+        self.waiting.pop(name, None)
+
+    def open_later(self):
+        """Open the further models, one by one, while the others answer."""
+        for name, open_pipeline in self._later.items():
+            try:
+                self._add(name, open_pipeline())
+            except Exception as error:
+                self.waiting[name] = f'it could not be opened: {error}'
+                _log.error('%s could not be opened: %s', name, error)
 
     def __iter__(self):
         return iter(self._served.values())
 
     def get(self, name):
         """Return a model by its name."""
+        if name in self.waiting:
+            raise LoadingError(f"the model {name} doesn't answer: {self.waiting[name]}")
         if name not in self._served:
             raise NoSuchModelError.of('model', name, self._served)
         return self._served[name]

@@ -70,17 +70,14 @@ class _Completion:
     """A request for completions, checked."""
 
     def __init__(self, service, content):
-        self._content, self._has_logprobs = content, content.logprobs is not None
+        self._content = content
         self.served = service.served(content.model, is_writer=True)
-        if content.echo and self._has_logprobs:
-            raise InputError('echo and logprobs exclude each other: prompts have no logprobs')
         sampling = {'num_return_sequences': content.n}
         if content.temperature:
             sampling.update(temperature=content.temperature, top_p=content.top_p, seed=content.seed)
         elif content.n > 1:
             raise InputError('n texts differ only if they are drawn: temperature is above 0')
         pipeline, stop = self.served.pipeline, content.stop
-        self._tokenizer = pipeline.tokenizer
         self.job = service.writing_job(
             self.served,
             content.prompt,
@@ -106,12 +103,11 @@ class _Completion:
         choices = []
         for index, written in enumerate(self.job.written):
             text = self._start(index) + ''.join(token.text for token in written)
-            choices.append(self._choice(index, text, written, written[-1].finish, 0))
+            choices.append(_choice(index, text, written[-1].finish))
         return {**self._head, 'choices': choices, 'usage': self._usage()}
 
     async def events(self, tokens):
         """Yield the answer as server-sent events."""
-        offsets = [0] * self.job.size
         is_new = [True] * self.job.size
         try:
             async for token in tokens:
@@ -119,8 +115,7 @@ class _Completion:
                 text = token.text
                 if is_new[index]:
                     text, is_new[index] = self._start(index) + text, False
-                choice = self._choice(index, text, [token], token.finish, offsets[index])
-                offsets[index] += len(text)
+                choice = _choice(index, text, token.finish)
                 yield f'data: {json.dumps({**self._head, "choices": [choice]})}\n\n'
             if self._content.stream_options.include_usage:
                 event = {**self._head, 'choices': [], 'usage': self._usage()}
@@ -137,21 +132,6 @@ class _Completion:
             return ''
         return self._content.prompt[index // self._content.n]
 
-    def _choice(self, index, text, written, finish, offset):
-        logprobs = None
-        if self._has_logprobs:
-            offsets = []
-            for token in written:
-                offsets.append(offset)
-                offset += len(token.text)
-            logprobs = {
-                'tokens': [self._tokenizer.decode([token.token]) for token in written],
-                'token_logprobs': [token.log_prob for token in written],
-                'top_logprobs': None,
-                'text_offset': offsets,
-            }
-        return {'index': index, 'text': text, 'logprobs': logprobs, 'finish_reason': finish}
-
     def _usage(self):
         prompt = sum(map(len, self.job.prompts))
         completion = sum(map(len, self.job.written))
@@ -160,3 +140,7 @@ class _Completion:
             'completion_tokens': completion,
             'total_tokens': prompt + completion,
         }
+
+
+def _choice(index, text, finish):
+    return {'index': index, 'text': text, 'logprobs': None, 'finish_reason': finish}

@@ -78,21 +78,18 @@ def serve(app, bound, timeout=60.0):
     server = make_server(app, timeout)
     # until uvicorn handles the signal, and at its end, when it raises the signal again
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    bound.listen(MOST_CONNECTIONS)
+    host, port = bound.getsockname()[:2]
+    _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
     server.run(sockets=[bound])
 
 
 def make_server(app, timeout=60.0):
-    """Uvicorn's server, with uvicorn's limits; it logs its address when it listens."""
+    """Uvicorn's server, with uvicorn's limits."""
     MissingExtraError.check('serve', 'uvicorn')
     import uvicorn
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets=None):
-            await super().startup(sockets=sockets)
-            host, port = sockets[0].getsockname()[:2]
-            _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
-
-    return Server(
+    return uvicorn.Server(
         uvicorn.Config(
             app,
             log_config=None,

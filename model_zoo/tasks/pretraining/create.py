@@ -132,23 +132,21 @@ def create_shards(
     for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
             raise InputError(
-                f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '
-                f'{parts} files of this one: remove it, or choose another folder'
+                f'{output_dir!r} has {name} of another run: remove it, or use another folder'
             )
-    done = {number: job.finished(number) for number in range(parts)} if resume else {}
-    done = {number: facts for number, facts in done.items() if facts is not None}
-    missing = [number for number in range(parts) if number not in done]
+    found = [job.finished(number) if resume else None for number in range(parts)]
+    missing = [number for number, facts in enumerate(found) if facts is None]
     for number in missing:
         forget_done(job.path(number))
-    if done:
-        logger.info('%d of %d parts are already finished', len(done), parts)
+    if len(missing) < parts:
+        logger.info('%d of %d parts are already finished', parts - len(missing), parts)
     total = ShardFacts()
     with _executor(job, min(num_workers, len(missing)), ray if missing else None) as executor:
         results = executor.map((number,) for number in missing)
-        for number in range(parts):
-            total += done[number] if number in done else next(results)
+        for done, facts in enumerate(found, 1):
+            total += facts or next(results)
             if progress is not None:
-                progress(number + 1, parts, total)
+                progress(done, parts, total)
     if not is_url(output_dir):
         remove_leftovers(output_dir, planned)  # of workers that were killed
     if not total.samples:

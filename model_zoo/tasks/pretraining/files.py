@@ -23,7 +23,7 @@ from ...checkpoint.tensorflow_file import masked_crc32c, read_message
 from ...errors import CheckpointError, InputError, reporting
 from ...util.arrays import pad_rows
 from ...util.files import atomic_write, write_json
-from ...util.reading import parse_json, read_json, read_lines
+from ...util.reading import parse_json, read_lines
 from ...util.remote import open_binary
 
 #: name of the array of floats
@@ -116,21 +116,15 @@ def read_shard(path, vocab=None, max_len=None):
 
 
 def _problems(samples, vocab, max_len):
-    """Yield what is wrong with the numbers of samples."""
-    ids, types, positions, masked, weights, follows, lengths = samples
+    """Yield what is wrong with the numbers of samples, which others may have made."""
+    ids, masked, lengths = samples.input_ids, samples.masked_lm_ids, samples.valid_lengths
     if not len(lengths):
         yield 'it has no samples'
-    shapes = {array.shape for array in (positions, masked, weights)}
-    counts = {len(array) for array in samples}
-    if ids.shape != types.shape or len(shapes) > 1 or len(counts) > 1 or ids.ndim != 2:
+    if len({len(array) for array in samples}) > 1 or lengths.max() > ids.shape[1]:
         yield f'its arrays have the shapes {[array.shape for array in samples]}'
-    if lengths.min() < 1 or lengths.max() > ids.shape[1]:
-        yield f'valid_lengths of {lengths.min()} to {lengths.max()} in rows of {ids.shape[1]}'
     if max_len is not None and lengths.max() > max_len:
         yield f'it has {lengths.max()} tokens in a sequence, and the model takes {max_len} at most'
-    if any(((array != 0) & (array != 1)).any() for array in (types, weights, follows)):
-        yield 'a segment, the weight of a mask or the label of a next sentence is not 0 or 1'
-    if positions.min(initial=0) < 0 or (positions * (weights > 0) >= lengths[:, None]).any():
+    if (samples.masked_lm_positions.max(initial=0, axis=1) >= lengths).any():
         yield 'a mask is at a position that its sequence does not have'
     if vocab is None:
         return
@@ -207,15 +201,9 @@ def _check_facts(path, comment, vocab, next_sentence):
         return  # another program's comment
     checksum = facts.get('vocab_checksum')
     if vocab is not None and checksum not in (None, vocab_checksum(vocab)):
-        raise InputError(
-            f'{path!r} was made with another vocabulary (of {facts.get("vocab_size")} tokens) than '
-            f"the model's (of {len(vocab)}): use the same for both"
-        )
+        raise InputError(f"{path!r} was made with another vocabulary than the model's")
     if next_sentence and not facts.get('next_sentence', True):
-        raise InputError(
-            f'{path!r} has samples of the masked language model alone: train that alone '
-            '(`masked_lm_only`), or make it again with next sentences'
-        )
+        raise InputError(f'{path!r} has no next sentences: make it again, or use `masked_lm_only`')
 
 
 def _plain(path, name, array):
@@ -235,7 +223,6 @@ _MATRICES = Samples._fields[:5]  # arrays with a row for each sample
 # -- pytorch-pretrained-bert's epochs --------------------------------------------------------------
 
 _NAME = re.compile(r'epoch_(\d+)\.json')
-_COUNT, _LENGTH = 'num_training_examples', 'max_seq_len'
 _LINE = {
     'tokens': list[str],
     'segment_ids': list[int],
@@ -251,10 +238,6 @@ def epoch_of(path):
     return None if match is None else int(match[1])
 
 
-def _metrics_path(path):
-    return f'{os.path.splitext(path)[0]}_metrics.json'
-
-
 def _read_epoch(path, vocab):
     rows = []
     for number, line in read_lines(path):
@@ -262,12 +245,6 @@ def _read_epoch(path, vocab):
         if line.strip():
             with reporting(problem, errors=(LookupError, OverflowError, ValueError)):
                 rows.append(_row(parse_json(line, _LINE), vocab.token_to_idx))
-    count = read_json(_metrics_path(path), 'the metrics of the samples,', {_COUNT: int})[_COUNT]
-    if len(rows) != count:
-        raise InputError(
-            f'{path!r} has {len(rows)} samples, and its metrics say {count}: it was cut off; make '
-            'it again, or leave it out'
-        )
     if not rows:
         return Samples.empty()
     tokens, types, is_random, positions, labels = zip(*rows)
@@ -280,7 +257,7 @@ def _read_epoch(path, vocab):
 def _row(fields, known):
     """Return a sample's values in the order of its line, with ids instead of tokens."""
     tokens, types, is_random, positions, labels = (fields[name] for name in _LINE)
-    if not len(tokens) == len(types) > 0 or len(positions) != len(labels):
+    if len(tokens) != len(types) or len(positions) != len(labels):
         raise ValueError('its lists differ in length')
     unknown = {*tokens, *labels}.difference(known)  # whose value for any other is [UNK]
     if unknown:
@@ -306,7 +283,8 @@ def write_epoch(path, parts, vocab, max_seq_length):
                 )
                 file.write(json.dumps(dict(zip(_LINE, values))) + '\n')
                 count += 1
-    write_json(_metrics_path(path), {_COUNT: count, _LENGTH: max_seq_length})
+    metrics = {'num_training_examples': count, 'max_seq_len': max_seq_length}
+    write_json(f'{os.path.splitext(path)[0]}_metrics.json', metrics)
 
 
 # -- Google's TFRecords ----------------------------------------------------------------------------
@@ -343,8 +321,9 @@ def _read_records(path, names):
         content = file.read()
     problem = f'{path!r} is no file of pre-training samples, or is damaged'
     with reporting(problem, errors=(LookupError, TypeError, ValueError)):
-        records = ([each[name] for name in names] for each in map(_features, _records(content)))
-        return {name: _array(name, parts) for name, parts in zip(names, zip(*records))}
+        features = map(_features, _records(content))
+        rows = [[_numbers(*each[name]) for name in names] for each in features]
+        return {name: np.stack(column) for name, column in zip(names, zip(*rows, strict=True))}
 
 
 def _records(content):
@@ -377,29 +356,14 @@ def _features(record):
     return features
 
 
-def _array(name, parts):
-    """Return the numbers of one name as rows."""
-    kinds, packed = zip(*((kind, np.frombuffer(numbers, np.uint8)) for kind, numbers in parts))
-    values, kind = np.concatenate(packed), _FLOATS if name == WEIGHTS else _INTEGERS
-    if {*kinds} != {kind}:
-        raise ValueError(f'{name} has numbers of another type')
+def _numbers(kind, packed):
+    """Decode the numbers of a feature: floats, or int32 as varints."""
     if kind == _FLOATS:
-        counts, values = [len(part) / 4 for part in packed], values.view('<f4')
-    else:
-        counts, values = [np.count_nonzero(part < 128) for part in packed], _integers(values)
-    if len(set(counts)) != 1:
-        raise ValueError(f'the lists {name} have {min(counts)} to {max(counts)} numbers')
-    return values.reshape(len(parts), -1)
-
-
-def _integers(packed):
-    """Read the int32 numbers of varints that follow one another."""
-    last = packed < 128
-    starts = np.flatnonzero(np.concatenate([[True], last[:-1]]))
-    position = np.arange(len(packed)) - np.repeat(starts, np.diff([*starts, len(packed)]))
-    if len(packed) and (not last[-1] or position.max() > 4):
-        raise ValueError('a number is too large')
-    bits = (packed & 127).astype(np.int64) << 7 * position
+        return np.frombuffer(packed, '<f4')
+    octets = np.frombuffer(packed, np.uint8)
+    starts = np.flatnonzero(np.concatenate([[True], octets[:-1] < 128]))
+    places = np.arange(len(octets)) - np.repeat(starts, np.diff([*starts, len(octets)]))
+    bits = (octets & 127).astype(np.int64) << 7 * places
     return np.add.reduceat(bits, starts).astype(np.int32)
 
 
@@ -432,7 +396,7 @@ def _examples(samples, length, masks):
         if name == WEIGHTS:
             dtype, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
         else:
-            dtype, packed = _INTEGERS, _varints(rows)
+            dtype, packed = _INTEGERS, [b''.join(map(_varint, row)) for row in rows.tolist()]
         key = _delimited(1, name.encode())
         encoded.append(
             [
@@ -446,18 +410,12 @@ def _examples(samples, length, masks):
 
 def _delimited(number, content):
     """Serialize a field of a protocol buffer."""
-    head, length = [number << 3 | _PACKED], len(content)
-    while length > 127:
-        head.append(length & 127 | 128)
-        length >>= 7
-    return bytes([*head, length]) + content
+    return bytes([number << 3 | _PACKED]) + _varint(len(content)) + content
 
 
-def _varints(rows):
-    """Pack each row of numbers, which are at least 0."""
-    shifts = 7 * np.arange(5)
-    parts = rows.astype(np.int64)[..., None] >> shifts
-    used = np.maximum(np.count_nonzero(parts, axis=-1), 1)[..., None] > np.arange(5)
-    more = np.concatenate([used[..., 1:], np.zeros_like(used[..., :1])], -1)
-    octets = (parts & 127 | more << 7).astype(np.uint8)
-    return [octet[use].tobytes() for octet, use in zip(octets, used)]
+def _varint(number):
+    octets = []
+    while number > 127:
+        octets.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*octets, number])

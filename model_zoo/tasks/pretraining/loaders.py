@@ -78,11 +78,6 @@ class PretrainingLoader(Loader):
             self._counts[epoch] = sum(1 for _ in self.epoch(epoch))
         return self._counts[epoch]
 
-    @property
-    def num_samples(self):
-        """Number of samples of an epoch of files."""
-        return int(self._source.histogram.sum())
-
     def close(self):
         self._source.close()
 
@@ -149,11 +144,7 @@ class PretrainingLoader(Loader):
 
     def _read(self, parts, waiting):
         """Read the samples of this worker's parts."""
-
-        def read():
-            return Samples.concatenate([parts[0], *(part.read() for part in parts[1:])])
-
-        samples = self._sharing.attempt(read)
+        samples = Samples.concatenate([parts[0], *(part.read() for part in parts[1:])])
         for part in self._own_parts(itertools.chain(*waiting)):
             part.read_ahead()
         return samples

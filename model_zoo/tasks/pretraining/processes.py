@@ -15,7 +15,7 @@ _function = None  # of a worker process
 
 
 class Processes:
-    """Worker processes that call one function.
+    """Worker processes that call one function; with a count of 0 a thread of this process does.
 
     The first call starts them, from a server process that has imported the modules once: this
     process may have threads, a GPU or a network in use by then, which don't survive a fork. They
@@ -28,16 +28,9 @@ class Processes:
         self._executor = None
 
     def submit(self, *arguments):
-        """Call the function in a process, when one is free.
-
-        Returns
-        -------
-        object
-            With ``result()``, which waits for it, and ``cancel()``. Without processes,
-            ``result()`` calls the function.
-        """
-        if not self._count:
-            return _Later(self._function, arguments)
+        """Call the function in a process, when one is free; return a future, for `result_of`."""
+        if self._executor is None and not self._count:
+            self._executor = concurrent.futures.ThreadPoolExecutor(1)
         if self._executor is None:
             self._executor = concurrent.futures.ProcessPoolExecutor(
                 self._count,
@@ -46,7 +39,7 @@ class Processes:
                 initargs=(dict(os.environ), self._function),
             )
         with _reporting_a_kill():
-            return _Pending(self._executor.submit(_call, *arguments))
+            return self._executor.submit(_call if self._count else self._function, *arguments)
 
     def map(self, arguments):
         """Yield the function's results for tuples of arguments; few results wait at a time."""
@@ -55,9 +48,9 @@ class Processes:
             for call in arguments:
                 waiting.append(self.submit(*call))
                 if len(waiting) > 2 * self._count:
-                    yield waiting.popleft().result()
+                    yield result_of(waiting.popleft())
             while waiting:
-                yield waiting.popleft().result()
+                yield result_of(waiting.popleft())
         finally:
             for result in waiting:
                 result.cancel()
@@ -76,46 +69,17 @@ class Processes:
 
 
 def _context():
-    if 'forkserver' not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context('spawn')
-    from multiprocessing import forkserver
-
-    forkserver.set_forkserver_preload([__name__])
-    if threading.current_thread() is threading.main_thread():
-        # the server inherits this, and says nothing when Ctrl-C ends this process
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            forkserver.ensure_running()
-        finally:
-            signal.signal(signal.SIGINT, handler)
-    return multiprocessing.get_context('forkserver')
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context('forkserver' if 'forkserver' in methods else 'spawn')
+    if 'forkserver' in methods:
+        context.set_forkserver_preload([f'{__package__}.sources'])
+    return context
 
 
-class _Later:
-    """A result that is made when it is asked for."""
-
-    def __init__(self, function, arguments):
-        self._function, self._arguments = function, arguments
-
-    def result(self):
-        return self._function(*self._arguments)
-
-    def cancel(self):
-        pass
-
-
-class _Pending:
-    """A result that a process makes."""
-
-    def __init__(self, future):
-        self._future = future
-
-    def result(self):
-        with _reporting_a_kill():
-            return self._future.result()
-
-    def cancel(self):
-        self._future.cancel()
+def result_of(future):
+    """Wait for the result of a future."""
+    with _reporting_a_kill():
+        return future.result()
 
 
 def _reporting_a_kill():

@@ -9,11 +9,11 @@ import functools
 
 import numpy as np
 
-from ...errors import InputError, ZooError
+from ...errors import InputError
 from ...training.workers import Workers
 from .create import PART_BYTES, plan_parts
 from .files import WEIGHTS, Samples, epoch_of, read_lengths, read_shard
-from .processes import Processes
+from .processes import Processes, result_of
 from .text import Corpus, SampleMaker, matching_files
 
 #: bits of a sample's number; the higher ones are the number of its part
@@ -35,27 +35,11 @@ class Sharing:
         """Return whether a part, or each of an array of parts, is this worker's to read."""
         return number % self.size == self._rank
 
-    def attempt(self, read):
-        """Return ``read()``; if one worker gets an error from it, all do."""
-        if self.size == 1:
-            return read()
-        result, error, failed = None, None, np.zeros(self.size)
-        try:
-            result = read()
-        except ZooError as raised:
-            error, failed[self._rank] = raised, 1
-        failed = self._workers.sum(failed)
-        if error is not None:
-            raise error
-        if failed.any():
-            raise InputError(f'worker {failed.argmax()} cannot read its part of the samples')
-        return result
-
     def of_all(self, numbers, compute):
         """Return ``compute(number)``, an array of whole numbers, for each part in order."""
         if self.size == 1:
             return [compute(number) for number in numbers]
-        computed = self.attempt(lambda: [compute(n) for n in numbers if self.is_own(n)])
+        computed = [compute(number) for number in numbers if self.is_own(number)]
         packed = np.concatenate([[], *(part for row in computed for part in ([len(row)], row))])
         given, result = self._workers.exchange([packed.astype(np.int32)] * self.size), []
         for number in numbers:
@@ -125,7 +109,7 @@ class Part:
         """Return the samples."""
         if self._samples is None:
             self.read_ahead()
-            self._samples = self._future.result()
+            self._samples = result_of(self._future)
         return self._samples
 
     def lengths(self):
@@ -138,37 +122,14 @@ class Part:
             self._future.cancel()
 
 
-class Source:
-    """Samples in parts, from which a `PretrainingLoader` makes batches.
-
-    A subclass has ``part(number, epoch, seed)``, which makes a `Part` of an epoch.
-
-    Attributes
-    ----------
-    num_parts : int
-    shortest, longest : int
-        The range of the samples' lengths.
-    max_len : int or None
-        The longest that a padded sample may be.
-    histogram : numpy.ndarray or None
-        Number of samples of each length, where it is known before they are read.
-    parts_ahead : int
-        How many parts are made while others are used.
-    """
-
-    histogram = None
-    parts_ahead = 1
-
-    def histogram_of(self, epoch):
-        """Return the `histogram` of an epoch, where they differ."""
-        return self.histogram
-
-    def close(self):
-        """End the processes that work for the source."""
-
-
-class ShardFiles(Source):
+class ShardFiles:
     """Files of samples; a few of them are in memory at a time.
+
+    This class and `TextFiles` are the sources of a `PretrainingLoader`. They have ``num_parts`` in
+    each epoch, and ``part(number, epoch, seed)``, a `Part`; ``vocab``; the range of the samples'
+    lengths, from ``shortest`` to ``longest``; ``max_len``, the longest that a padded sample may be;
+    ``parts_ahead``, how many are made while others are used; and ``histogram_of(epoch)``, the
+    number of samples of each length, or None.
 
     First the vocabularies of all files are compared, and the samples' lengths read; each of several
     workers reads its share of the files. While some are used, a thread reads the next ones.
@@ -199,6 +160,8 @@ class ShardFiles(Source):
         If no file matches, or one can't be used; see :func:`read_shard`.
     """
 
+    parts_ahead = 1
+
     def __init__(
         self, files, vocab, max_len=None, next_sentence=False, workers=None, one_per_epoch=False
     ):
@@ -225,26 +188,24 @@ class ShardFiles(Source):
                 'most: make them with a smaller `max_length`'
             )
 
-    def _file(self, number, epoch):
-        return epoch % len(self.paths) if self._one_per_epoch else number
-
     def histogram_of(self, epoch):
-        if self._one_per_epoch:
-            return self._histograms[self._file(0, epoch)]
-        return self.histogram
+        """Return the number of samples of each length in an epoch."""
+        return self._histograms[epoch % len(self.paths)] if self._one_per_epoch else self.histogram
 
     def part(self, number, epoch, seed):
-        number = self._file(number, epoch)
+        """Return a file as a `Part`."""
+        number = epoch % len(self.paths) if self._one_per_epoch else number
         path = self.paths[number]
-        submit = functools.partial(self._executor.submit, self.read, path)
+        read = functools.partial(read_shard, path, self.vocab, self.max_len)
+        submit = functools.partial(self._executor.submit, read)
         return Part(number, submit, functools.partial(read_lengths, path, self.vocab))
 
-    def read(self, path):
-        """Read the samples of a file."""
-        return read_shard(path, self.vocab, self.max_len)
+    def close(self):
+        """End the thread that reads ahead."""
+        self._executor.shutdown()
 
 
-class TextFiles(Source):
+class TextFiles:
     """Text, from which new samples are made in each epoch, during the training.
 
     Worker processes make the samples of the next parts while others are used. Epoch e always has
@@ -252,7 +213,7 @@ class TextFiles(Source):
     several workers train together, each makes the samples of its own parts.
     """
 
-    shortest = 1
+    shortest, histogram = 1, None
 
     def __init__(self, files, tokenizer, options, *, num_workers=4, part_bytes=PART_BYTES):
         corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
@@ -264,11 +225,15 @@ class TextFiles(Source):
         make = functools.partial(_make_part, maker, self.num_parts)
         self._processes = Processes(make, num_workers)
 
+    def histogram_of(self, epoch):
+        """Return None: it isn't known."""
+
     def part(self, number, epoch, seed):
-        submit = functools.partial(self._processes.submit, seed, epoch, number)
-        return Part(number, submit)
+        """Return the samples of a part of the text as a `Part`."""
+        return Part(number, functools.partial(self._processes.submit, seed, epoch, number))
 
     def close(self):
+        """End the processes."""
         self._processes.close()
 
 

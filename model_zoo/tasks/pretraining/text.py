@@ -11,7 +11,6 @@ import bisect
 import concurrent.futures
 import dataclasses
 import itertools
-import logging
 import random
 import sys
 
@@ -23,25 +22,21 @@ from ...util.reading import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
 from .files import Samples
 
-logger = logging.getLogger(__name__)
-
 _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and would fill the memory
 
 
 def matching_files(patterns):
     """Return the files that wildcards match, sorted, each once."""
     files = set()
-    for pattern in filter(None, (part.strip() for part in patterns.split(','))):
+    for pattern in [*filter(None, map(str.strip, patterns.split(',')))] or ['']:
         with reporting(f'cannot read {pattern!r}'):
             paths = matching(pattern)
-        if not paths:
-            raise InputError(f'no file matches {pattern!r}')
         for path in paths:
             if not is_file(path):
                 raise InputError(f'{path!r} is not a file; name files, such as {path}/*')
+        if not paths:
+            raise InputError(f'no file matches {pattern!r}')
         files.update(paths)
-    if not files:
-        raise InputError(f'{patterns!r} names no files')
     return sorted(files)
 
 
@@ -63,8 +58,6 @@ class Corpus:
         with reporting(f'cannot read {", ".join(self.files)}'):
             sizes = [file_size(path) for path in self.files]
         *self._starts, self.num_bytes = itertools.accumulate(sizes, initial=0)
-        if not self.num_bytes:
-            raise InputError(f'no text in {", ".join(self.files)}')
 
     def span(self, number, count):
         """Return begin and end of part `number` of `count` about equal ones."""
@@ -93,7 +86,7 @@ def _documents(path, start, stop):
         position, may_begin = start, start == 0
         if start:  # a line that began before belongs to the part before
             file.seek(start - 1)
-            position = start - 1 + _skip_line(file)
+            position = start - 1 + len(file.readline())
         sentences, begin = [], position
         # lines end at a newline only, as everywhere here; the limit is for files without any
         for line in iter(lambda: file.readline(_LONGEST_DOCUMENT), b''):
@@ -101,9 +94,8 @@ def _documents(path, start, stop):
             if sentence and may_begin:
                 if position + len(line) - begin >= _LONGEST_DOCUMENT:
                     raise InputError(
-                        f'{path}: from byte {begin} on there is no blank line for '
-                        f'{_LONGEST_DOCUMENT >> 20} MB; put one sentence on a line, and blank '
-                        'lines between documents'
+                        f'{path}: there is no blank line for {_LONGEST_DOCUMENT >> 20} MB from '
+                        f'byte {begin} on: put blank lines between documents'
                     )
                 sentences.append(sentence)
             elif not sentence:
@@ -116,16 +108,6 @@ def _documents(path, start, stop):
             position += len(line)
         if sentences:
             yield sentences
-
-
-def _skip_line(file):
-    """Read past the next newline, and return the number of bytes."""
-    count = 0
-    for part in iter(lambda: file.readline(2**20), b''):
-        count += len(part)
-        if part.endswith(b'\n'):
-            break
-    return count
 
 
 def pack_sentences(tokens, documents, room, separator):
@@ -279,21 +261,6 @@ class SampleOptions:
     whole_word_mask: bool = False
     next_sentence: bool = True
 
-    def warn_of_lost_masks(self):
-        """Log a warning if `max_predictions_per_seq` cuts the masks of a full sequence."""
-        wanted = round(self.max_seq_length * self.masked_lm_prob)
-        if wanted > self.max_predictions_per_seq:
-            logger.warning(
-                'max_predictions_per_seq %d is too small: masked_lm_prob %g makes %d masks in a '
-                'sequence of %d tokens, %.0f%% of them are lost; give %d',
-                self.max_predictions_per_seq,
-                self.masked_lm_prob,
-                wanted,
-                self.max_seq_length,
-                100 * (1 - self.max_predictions_per_seq / wanted),
-                wanted,
-            )
-
 
 class SampleMaker:
     """Make the samples of a part of a corpus; equal seeds make equal samples."""
@@ -308,14 +275,11 @@ class SampleMaker:
         self._cls, self._sep = tokenizer.cls_token_id, tokenizer.sep_token_id
         self._mask, self._pad = tokenizer.mask_token_id, tokenizer.pad_token_id
         if None in (self._cls, self._sep, self._mask, self._pad):
-            raise InputError(
-                f'the vocabulary ({len(vocab)} tokens) lacks a cls_token, sep_token, mask_token or '
-                'pad_token'
-            )
+            raise InputError('the vocabulary lacks a cls_token, sep_token, mask_token or pad_token')
         if options.next_sentence and tokenizer.pair_size() != 3:
             raise InputError(
-                f'a {type(tokenizer).__name__} has no pairs as BERT has them: make samples of the '
-                'masked language model alone (next_sentence=False)'
+                f'a {type(tokenizer).__name__} has no pairs as BERT has them: make samples of '
+                'masked words alone (`masked_lm_only`)'
             )
         # what joins the sentences of a document, where words of a text's begin are other tokens
         self._prefix = tokenizer.word_prefix
@@ -396,9 +360,8 @@ class SampleMaker:
                 bounds = [len(tokens) + position for position in all_bounds[0]]
                 return np.concatenate([tokens, ids]), [bounds]
         raise InputError(
-            f'{", ".join(self.corpus.files)}: the corpus has only one document, and '
-            'next sentence prediction needs sentences of another one: put blank lines between '
-            'documents'
+            f'{", ".join(self.corpus.files)}: the corpus has only one document, and next sentences '
+            'need two: put blank lines between documents'
         )
 
     def _lay_out_pairs(self, samples, tokens, pairs, rng):

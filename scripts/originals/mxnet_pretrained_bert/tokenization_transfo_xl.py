@@ -42,8 +42,6 @@ class LMOrderedIterator:
     def __init__(self, data, bsz, bptt, device='cpu', ext_len=None):
         self.bsz, self.bptt, self.device, self.ext_len = _check(bsz, bptt, device, ext_len)
         data = np.asarray(data, dtype=np.int32)
-        if data.ndim != 1:
-            raise InputError(f'data has shape {data.shape}; one text is one row of ids')
         self.n_step = len(data) // bsz
         if self.n_step < 2:
             raise InputError(
@@ -151,9 +149,6 @@ def _on(ctx, *arrays):
 
 
 def _check(bsz, bptt, device, ext_len):
-    for name, value, least in (('bsz', bsz, 1), ('bptt', bptt, 1), ('ext_len', ext_len or 0, 0)):
-        if value < least:
-            raise InputError(f'{name} is {value}; it must be at least {least}')
     ctx = find_context(device)
     if ctx is None:
         raise InputError(f"device is {device!r:.80}: pass such as 'cpu', 'cuda:0' or mx.gpu(0)")

@@ -14,7 +14,6 @@ import mxnet as mx
 
 from model_zoo.checkpoint.mapping import Mapping
 from model_zoo.checkpoint.tensor_files import plain_arrays
-from model_zoo.errors import InputError
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
@@ -249,8 +248,6 @@ def find_context(target):
     name, _, number = str(target).partition(':')  # as torch.device writes itself
     if name not in ('cpu', 'cuda', 'gpu'):
         return None
-    if number and not number.isdigit():
-        raise InputError(f'{target!r} is not a device')
     if name == 'cpu':
         return mx.cpu()
     check_gpu(int(number or 0), 'device')

@@ -17,7 +17,7 @@ from bert import BertForPreTraining
 from model_zoo.app import cli
 from model_zoo.app.trainer import run_task
 from model_zoo.tasks.masked_lm import pretraining_objective
-from model_zoo.tasks.pretraining import describe_files
+from model_zoo.tasks.pretraining.text import describe_files
 from model_zoo.tasks.task import Data
 from model_zoo.training.settings import setting, settings
 from mxnet_pytorchic_bert.pairs import PairLoader

@@ -63,8 +63,7 @@ def finetune(data, folder, edit):
 
 FINETUNE = [
     ([], 'give --train_file, a text, or --pregenerated_data'),
-    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
-    (['--train_file', 'x', '--early_stop', '1'], '--early_stop'),
+    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'exclude each other'),
     (['--train_file', 'one.txt'], 'only one document'),
     (['--train_file', 'TEXT', '--max_length', 99], 'the model takes 24 tokens at most'),
     (['--pregenerated_data', 'samples'], 'part.npz'),

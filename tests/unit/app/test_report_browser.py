@@ -17,6 +17,7 @@ def test_report(browser, tmp_path, width, scheme):
     assert EVIL in page.inner_text('main')
     assert page.locator('svg polyline').count() == 3
     assert page.locator('table.matrix td').all_inner_texts() == ['2', '0', '1', '1']
+    page.locator('svg').first.scroll_into_view_if_needed()
     chart = page.locator('svg').first.bounding_box()
     page.mouse.move(chart['x'] + chart['width'] * 0.97, chart['y'] + chart['height'] / 2)
     said = page.locator('.readout').first.inner_text()

@@ -5,7 +5,6 @@ import tiny
 from arrays import assert_same, masked_inputs
 
 import bert
-from model_zoo.errors import InputError
 
 
 def make():
@@ -18,8 +17,6 @@ def test_names_of_the_inputs():
     named = {'input_ids': words, 'token_type_ids': types, 'attention_mask': mask}
     assert_same(block(words, types, mask), block(**named), 0)
     assert_same(block(words, types), block(words, token_type_ids=types), 0)
-    with pytest.raises(InputError):
-        block(words=words, input_ids=words)
     with pytest.raises(TypeError):
         block(input_idz=words)
 

@@ -41,7 +41,7 @@ SMALL = {'vocab_size': 40, **tiny.BERT}
 DECODER = {'vocab_size': 40, 'n_ctx': 24, **tiny.DECODER}
 XL = {'vocab_size': 100, 'cutoffs': [20]}
 #: the heads that can't be removed from a model of 2 layers with 2 heads
-PRUNED = [[0], {'x': [0]}, {0: 1}, {0: ['1']}, {'2': [0]}, {0: [2]}, {1: [0, 1]}]
+PRUNED = [[0], {'x': [0]}, {0: 1}, {'2': [0]}, {0: [2]}, {1: [0, 1]}]
 OF_DECODERS = [
     {'n_layer': True},
     {'n_head': 3},
@@ -171,11 +171,3 @@ def test_first_argument_as_in_pytorch_pretrained_bert(tmp_path):
     assert gpt2.GPT2Config(vocab_size_or_config_json_file=7).vocab_size == 7
     with pytest.raises(InputError):
         bert.BertConfig('no such file')
-
-
-def test_unknown_field_that_may_be_misspelt(caplog):
-    config = bert.BertConfig.from_dict({'hidden_sizes': 24, 'transformers_version': '4'})
-    assert config.extras == {'hidden_sizes': 24, 'transformers_version': '4'}
-    assert caplog.messages == [
-        'hidden_sizes is not a field of BertConfig, and has no effect: is hidden_size meant?'
-    ]

@@ -97,9 +97,6 @@ def test_text_as_long_as_the_context(tmp_path):
 def test_gluons_own_export(tmp_path, name):
     """Block.export of a hybridized block, loaded by SymbolBlock at another batch and length."""
     block = make(name)
-    with pytest.raises(InputError):
-        block.export(str(tmp_path / 'block'))
-    assert not list(tmp_path.iterdir())
     block.hybridize()
     text = [key for key in inputs_of(name) if key in ('words', 'mc_token_ids', 'position_ids')]
     first = {key: inputs_of(name)[key] for key in text}

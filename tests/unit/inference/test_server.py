@@ -270,6 +270,22 @@ def test_a_step_that_fails_ends_no_worker(small, monkeypatch, caplog, name, meth
     assert client.infer(name, 'The')
 
 
+def test_further_models_are_opened_while_the_first_answers(pipelines):
+    def fail():
+        raise OSError('no space left')
+
+    later = {'other': lambda: pipelines['sentiment'], 'broken': fail}
+    client = Client(build_app({'sentiment': pipelines['sentiment']}, later=later))
+    request = {'inputs': 'a'}
+    assert 'being opened' in error_of(client.post('/models/other', request), 503)
+    assert client.get('/health').json()['status'] == 'loading'
+    client.models.open_later()
+    assert client.infer('other', 'a') == client.infer('sentiment', 'a')
+    assert 'no space left' in error_of(client.post('/models/broken', request), 503)
+    assert {*client.get('/health').json()['loading']} == {'broken'}
+    client.models.close()
+
+
 def test_closing_answers_what_is_accepted(small, pipelines):
     client = small()
     request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})

@@ -60,7 +60,7 @@ def test_to():
                 block.to(target)
         with pytest.raises(InputError):
             block.cuda()
-    with pytest.raises(InputError):
+    with pytest.raises(ValueError):
         block.to('cuda:x')
     with pytest.raises(UnknownNameError):
         block.to('cudda')

@@ -25,10 +25,10 @@ def named(*labels, **fields):
     return {'id2label': {str(n): name for n, name in enumerate(labels)}, **fields}
 
 
-def adopt_labels(task, model, *args, dataset=None, **options):
+def match_labels(task, model, *args, dataset=None, **options):
     """The task with the labels of a model that is named."""
     located = locate(model, dataset_name=dataset, weights=None, vocab=False)
-    return labels.adopt_labels(task, located, *args, **options)
+    return labels.match_labels(task, located, *args, **options)
 
 
 NUMBERED = named('LABEL_0', 'LABEL_1', 'LABEL_2')
@@ -62,7 +62,7 @@ def folder(tmp_path):
 )
 def test_taken_without_a_word(folder, config, task, caplog):
     with caplog.at_level(logging.WARNING):
-        assert adopt_labels(get_task(task), folder(config)) == get_task(task)
+        assert match_labels(get_task(task), folder(config)) == get_task(task)
     assert not caplog.records
 
 
@@ -85,7 +85,7 @@ def test_taken_without_a_word(folder, config, task, caplog):
 )
 def test_refused(folder, config, task):
     with pytest.raises(InputError):
-        adopt_labels(get_task(task), folder(config))
+        match_labels(get_task(task), folder(config))
 
 
 def test_the_names_decide_not_the_positions(folder):
@@ -102,18 +102,18 @@ def test_the_names_decide_not_the_positions(folder):
         (('POSITIVE', 'NEGATIVE'), 'SST', ('1', '0')),
         (('acceptable', 'unacceptable'), 'CoLA', ('1', '0')),
     ]:
-        task = adopt_labels(get_task(task), folder(named(*names), 'model.params'))
+        task = match_labels(get_task(task), folder(named(*names), 'model.params'))
         assert task.labels == ordered
         assert [task.target.parse(name) for name in names] == list(ordered)
         assert task.target.array(ordered).tolist() == [*range(len(ordered))]
 
 
 def test_digits_in_the_data_are_positions_among_names(folder):
-    task = adopt_labels(get_task('MNLI'), folder(named(*NLI_OF_ORIGINALS)))
+    task = match_labels(get_task('MNLI'), folder(named(*NLI_OF_ORIGINALS)))
     assert [task.target.parse(digit) for digit in '012'] == list(NLI_OF_ORIGINALS)
     with pytest.raises(InputError):
         task.target.parse('3')
-    task = adopt_labels(get_task('MRPC'), folder(named('equivalent', 'not_equivalent')))
+    task = match_labels(get_task('MRPC'), folder(named('equivalent', 'not_equivalent')))
     assert task.target.number(task.target.parse('1')) == 0  # which has a meaning there
 
 
@@ -129,25 +129,25 @@ def test_digits_in_the_data_are_positions_among_names(folder):
 def test_without_names_the_format_says_whose_order_it_is(folder, file, order, caplog):
     place = folder({'hidden_size': 8}, file)
     with caplog.at_level(logging.INFO):
-        task = adopt_labels(get_task('MNLI'), place)
+        task = match_labels(get_task('MNLI'), place)
     assert task.labels == {GLUONNLP: NLI_OF_GLUONNLP, ORIGINALS: NLI_OF_ORIGINALS}[order]
     (record,) = caplog.records
     author = 'GluonNLP' if order == GLUONNLP else 'pytorch-pretrained-BERT and Google'
     assert record.levelname == 'INFO' and file in record.getMessage()
-    assert f'assumed to be {", ".join(task.labels)}, the order of {author}' in record.getMessage()
+    assert f'{", ".join(task.labels)}, the order of {author}' in record.getMessage()
     # and beside a file of weights, or with one for another model
-    assert adopt_labels(get_task('MNLI'), f'{place}/{file}').labels == task.labels
-    given = adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=f'{place}/{file}')
+    assert match_labels(get_task('MNLI'), f'{place}/{file}').labels == task.labels
+    given = match_labels(get_task('MNLI'), 'bert_12_768_12', parameters=f'{place}/{file}')
     assert given.labels == task.labels
     # what this project has saved is GluonNLP's
-    saved = adopt_labels(get_task('RTE'), folder({}, file, 'SHA256SUMS'))
+    saved = match_labels(get_task('RTE'), folder({}, file, 'SHA256SUMS'))
     assert saved.labels == get_task('RTE').labels
-    assert adopt_labels(get_task('MRPC'), place).labels == ('0', '1')
+    assert match_labels(get_task('MRPC'), place).labels == ('0', '1')
 
 
 def test_numbered_names_are_taken_by_order_with_a_warning(folder, caplog):
     for config in (NUMBERED, {'transformers_version': '4.46.3'}):
-        task = adopt_labels(get_task('XNLI'), folder(config, 'model.safetensors'))
+        task = match_labels(get_task('XNLI'), folder(config, 'model.safetensors'))
         assert task.labels == NLI_OF_ORIGINALS
         (record,) = caplog.records
         assert record.levelname == 'WARNING' and '`labels`' in record.getMessage()
@@ -155,29 +155,29 @@ def test_numbered_names_are_taken_by_order_with_a_warning(folder, caplog):
         caplog.clear()
     # the user's own names are the last word
     order = ['entailment', 'Neutral', 'contradiction']
-    task = adopt_labels(get_task('XNLI'), folder(NUMBERED, 'model.safetensors'), order)
+    task = match_labels(get_task('XNLI'), folder(NUMBERED, 'model.safetensors'), order)
     assert task.labels == ('entailment', 'neutral', 'contradiction') and not caplog.records
-    task = adopt_labels(get_task('XNLI'), folder(named(*NLI_OF_GLUONNLP)), order)
+    task = match_labels(get_task('XNLI'), folder(named(*NLI_OF_GLUONNLP)), order)
     assert task.labels[0] == 'entailment'
     assert 'as `labels` says; the model calls them neutral, ent' in caplog.records[0].getMessage()
     for wrong in (['yes', 'no', 'maybe'], ['neutral']):
         with pytest.raises(InputError):
-            adopt_labels(get_task('XNLI'), folder(NUMBERED), wrong)
+            match_labels(get_task('XNLI'), folder(NUMBERED), wrong)
     with pytest.raises(InputError):
-        adopt_labels(get_task('STS-B'), folder({}), ['a', 'b'])
+        match_labels(get_task('STS-B'), folder({}), ['a', 'b'])
 
 
 def test_trainings_begin_with_an_order(folder):
     task = get_task('RTE')
-    assert adopt_labels(task, 'bert_12_768_12', trains=True).labels == task.labels
-    new = adopt_labels(task, 'bert_12_768_12', trains=True, order=ORIGINALS)
+    assert match_labels(task, 'bert_12_768_12', trains=True).labels == task.labels
+    new = match_labels(task, 'bert_12_768_12', trains=True, order=ORIGINALS)
     assert new.labels == ('entailment', 'not_entailment')
     # a trained model keeps its own, whoever goes on with it
     place = folder(named('entailment', 'not_entailment'))
-    assert adopt_labels(task, place, trains=True).labels == ('entailment', 'not_entailment')
+    assert match_labels(task, place, trains=True).labels == ('entailment', 'not_entailment')
     place = folder(named('no', 'yes'))  # of another task
-    assert adopt_labels(task, place, trains=True).labels == task.labels
-    assert adopt_labels(get_task('STS-B'), place, trains=True) == get_task('STS-B')
+    assert match_labels(task, place, trains=True).labels == task.labels
+    assert match_labels(get_task('STS-B'), place, trains=True) == get_task('STS-B')
 
 
 def test_a_student_has_its_teachers_order(tmp_path):
@@ -185,25 +185,25 @@ def test_a_student_has_its_teachers_order(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / 'config.json').write_text(json.dumps(named(*names, model_type='bert')))
     task, teacher = get_task('MNLI'), str(tmp_path / 'teacher')
-    taught = adopt_labels(task, 'bert_12_768_12', teacher=teacher, trains=True)
+    taught = match_labels(task, 'bert_12_768_12', teacher=teacher, trains=True)
     assert taught.labels == NLI_OF_ORIGINALS
     with pytest.raises(InputError):
-        adopt_labels(task, str(tmp_path / 'student'), teacher=teacher, trains=True)
+        match_labels(task, str(tmp_path / 'student'), teacher=teacher, trains=True)
 
 
 def test_a_custom_task_has_the_models_labels(folder, tmp_path):
     task = custom_task(['t'], 'y', files={'dev': 'dev.tsv'})
-    adopted = adopt_labels(task, folder(named('Neg', 'Pos')))
+    adopted = match_labels(task, folder(named('Neg', 'Pos')))
     assert adopted.labels == ('Neg', 'Pos') and adopted.target.metrics[:2] == ('accuracy', 'f1')
     assert adopted.target.parse('pos') == 'Pos' and adopted.target.parse('0') == 'Neg'
-    assert adopt_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
-    assert adopt_labels(task, folder({})).labels is None
+    assert match_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
+    assert match_labels(task, folder({})).labels is None
     rows = tmp_path / 'rows.tsv'
     rows.write_text('t\ty\na\tpos\nb\tneg\n')
     task = custom_task(['t'], 'y', files={'train': str(rows)})
-    assert adopt_labels(task, folder({}), trains=True).labels == ('neg', 'pos')
-    assert adopt_labels(task, folder(named('POS', 'NEG')), trains=True).labels == ('pos', 'neg')
-    assert adopt_labels(task, folder(named('a', 'b')), trains=True).labels == ('neg', 'pos')
+    assert match_labels(task, folder({}), trains=True).labels == ('neg', 'pos')
+    assert match_labels(task, folder(named('POS', 'NEG')), trains=True).labels == ('pos', 'neg')
+    assert match_labels(task, folder(named('a', 'b')), trains=True).labels == ('neg', 'pos')
 
 
 def test_words_of_a_custom_file_for_a_model_without_words(folder, tmp_path, caplog):
@@ -212,26 +212,26 @@ def test_words_of_a_custom_file_for_a_model_without_words(folder, tmp_path, capl
     task = custom_task(['t'], 'y', files={'train': str(rows)})
     # as version 0.2 wrote it: the task's name alone, in GluonNLP's order
     place = folder({'finetuning_task': 'RTE'}, 'model.params', 'SHA256SUMS')
-    assert adopt_labels(task, place).labels == ('not_entailment', 'entailment')
+    assert match_labels(task, place).labels == ('not_entailment', 'entailment')
     assert not caplog.records
-    task_of_numbered = adopt_labels(task, folder(named('LABEL_0', 'LABEL_1')))
+    task_of_numbered = match_labels(task, folder(named('LABEL_0', 'LABEL_1')))
     assert task_of_numbered.labels == ('entailment', 'not_entailment')
     assert 'only numbers its labels' in caplog.text
     with pytest.raises(InputError):
-        adopt_labels(task, folder(NUMBERED))
+        match_labels(task, folder(NUMBERED))
     rows.write_text('t\ty\na\t0\nb\t1\n')
-    assert adopt_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
+    assert match_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
 
 
 def test_names_of_the_zoo_are_in_the_catalogue():
     name = 'bert-large-uncased-whole-word-masking-finetuned-mnli'
-    assert adopt_labels(get_task('MNLI'), name).labels == NLI_OF_ORIGINALS
+    assert match_labels(get_task('MNLI'), name).labels == NLI_OF_ORIGINALS
     data = 'mnli_whole_word_masking_uncased'
-    assert adopt_labels(get_task('XNLI'), 'bert_24_1024_16', dataset=data).labels[2] == 'neutral'
+    assert match_labels(get_task('XNLI'), 'bert_24_1024_16', dataset=data).labels[2] == 'neutral'
     located = locate('bert-base-cased-finetuned-mrpc', weights=None, vocab=False)
     assert located.labels.given == ['not_equivalent', 'equivalent']
-    assert adopt_labels(get_task('MRPC'), 'bert-base-cased-finetuned-mrpc').labels == ('0', '1')
-    assert adopt_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
+    assert match_labels(get_task('MRPC'), 'bert-base-cased-finetuned-mrpc').labels == ('0', '1')
+    assert match_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
 
 
 def test_a_classifier_of_the_zoo_has_its_names(tmp_path):

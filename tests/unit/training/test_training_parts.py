@@ -177,7 +177,7 @@ def test_intervals_of_evaluations_and_checkpoints(tmp_path):
     with pytest.raises(CheckpointError):
         store.at(5)
     resumed = make_loop(Rows(12), num_steps=11, evaluate_interval=4, store=store)
-    for step in (3, 6, 8, 11):
+    for step in (11, 8, 6, 3):
         resumed.resume(step)
         resumed.run()
         assert_close(loop, resumed, atol=0)
@@ -241,8 +241,6 @@ def test_the_loss_scale_is_resumed(tmp_path):
     second.run()
     assert_close(unbroken, second, atol=0)
     assert second.state.loss_scale == unbroken.state.loss_scale
-    with pytest.raises(CheckpointError):
-        make_loop(Rows(12), store=CheckpointStore(str(tmp_path))).resume()
 
 
 def test_an_empty_epoch_is_an_error():

@@ -112,7 +112,7 @@ def test_model_of_a_language_model_and_back(tmp_path, form, caplog):
         np.testing.assert_array_equal(model(words)[0].asnumpy(), wanted.asnumpy())
         model.save_pretrained(str(tmp_path / 'model'), format=form)
         task = TransfoXLLMHeadModel.from_pretrained(str(tmp_path / 'model'))
-    assert 'softmax.bias1' in caplog.text and 'initialized at random' in caplog.text
+    assert 'softmax.bias1' in caplog.text
     np.testing.assert_array_equal(task.transformer(words)[0].asnumpy(), wanted.asnumpy())
 
 

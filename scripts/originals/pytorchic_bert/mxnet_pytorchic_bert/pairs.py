@@ -5,8 +5,8 @@ import random
 import numpy as np
 
 from model_zoo.errors import InputError, reporting
-from model_zoo.tasks.pretraining import Samples, make_batch
-from model_zoo.tasks.pretraining.files import mask_weights
+from model_zoo.tasks.pretraining.files import Samples, mask_weights
+from model_zoo.tasks.pretraining.loaders import make_batch
 from model_zoo.util.arrays import pad_rows
 
 __all__ = ['PairLoader']

@@ -3,7 +3,8 @@
 import pytest
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.tasks.pretraining import Corpus, SampleMaker, create_shards
+from model_zoo.tasks.pretraining.create import create_shards
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker
 
 
 @pytest.fixture(scope='module')

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import (
-    Corpus,
-    PretrainingLoader,
-    SampleMaker,
-    SampleOptions,
-    ShardFiles,
-    read_shard,
-    write_epoch,
-)
+from model_zoo.tasks.pretraining.files import read_shard, write_epoch
+from model_zoo.tasks.pretraining.loaders import PretrainingLoader
+from model_zoo.tasks.pretraining.sources import ShardFiles
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 LENGTH, MASKS = 32, 6
 #: as that program's pregenerate_training_data.py writes a line
@@ -98,19 +93,5 @@ def test_an_epoch_has_its_file(epochs, tokenizer, first):
 def test_lines_that_are_none(tokenizer, tmp_path, changes):
     fields = {name: value for name, value in {**LINE, **changes}.items() if value is not ...}
     (tmp_path / 'epoch_0.json').write_text(json.dumps(fields) + '\n')
-    metrics = {'num_training_examples': 1, 'max_seq_len': LENGTH}
-    (tmp_path / 'epoch_0_metrics.json').write_text(json.dumps(metrics))
-    with pytest.raises(InputError):
-        read_shard(str(tmp_path / 'epoch_0.json'), tokenizer.vocab)
-
-
-@pytest.mark.parametrize(
-    'metrics',
-    [None, '{', '{"max_seq_len": 32}', '{"num_training_examples": 2, "max_seq_len": 32}'],
-)
-def test_a_file_that_was_cut_off(tokenizer, tmp_path, metrics):
-    (tmp_path / 'epoch_0.json').write_text(json.dumps(LINE) + '\n')
-    if metrics is not None:
-        (tmp_path / 'epoch_0_metrics.json').write_text(metrics)
     with pytest.raises(InputError):
         read_shard(str(tmp_path / 'epoch_0.json'), tokenizer.vocab)

@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import (
-    Corpus,
-    SampleMaker,
-    SampleOptions,
-    ShardFacts,
-    create_shards,
-    plan_parts,
-    read_shard,
-)
+from model_zoo.tasks.pretraining.create import ShardFacts, create_shards, plan_parts
+from model_zoo.tasks.pretraining.files import read_shard
 from model_zoo.tasks.pretraining.processes import Processes
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 
 @pytest.fixture
@@ -94,7 +88,7 @@ def test_processes():
             list(processes.map((number,) for number in range(9)))
     assert [owner for _, owner in Processes(fail, 0).map([(1,), (2,)])] == [os.getpid()] * 2
     with Processes(die, 1) as processes, pytest.raises(InputError):
-        processes.submit(1).result()
+        list(processes.map([(1,)]))
 
 
 def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from training_loops import training_loop
 from bert import BertForPreTraining
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
 from model_zoo.tasks.masked_lm import evaluate_pretraining, pretraining_objective
-from model_zoo.tasks.pretraining import make_batch
+from model_zoo.tasks.pretraining.loaders import make_batch
 from model_zoo.training.checkpoint import seed_all
 from model_zoo.training.updater import HostTrainer
 

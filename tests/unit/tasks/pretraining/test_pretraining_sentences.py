@@ -9,8 +9,7 @@ from variant_models import MAKERS
 
 from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions
-from model_zoo.tasks.pretraining.text import pack_sentences
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions, pack_sentences
 
 DOCUMENTS = [
     ['a cat sat on a mat', 'the mat was red', 'so it sat'],

@@ -12,7 +12,7 @@ import pytest
 from pretraining_statistics import unmasked
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_shard
+from model_zoo.tasks.pretraining.files import Samples, read_lengths, read_shard, write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij']

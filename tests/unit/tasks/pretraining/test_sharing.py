@@ -3,15 +3,10 @@
 import pytest
 from batches_of_samples import Together, assert_same
 
-from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import (
-    PretrainingLoader,
-    SampleOptions,
-    ShardFiles,
-    read_shard,
-    sources,
-    write_epoch,
-)
+from model_zoo.tasks.pretraining.files import read_shard, write_epoch
+from model_zoo.tasks.pretraining.loaders import PretrainingLoader
+from model_zoo.tasks.pretraining.sources import ShardFiles
+from model_zoo.tasks.pretraining.text import SampleOptions
 
 OPTIONS = SampleOptions(32, 5, 1, short_seq_prob=0.5)
 FILES = 7
@@ -61,23 +56,3 @@ def test_a_file_for_each_epoch(shards, tokenizer, tmp_path):
         return [batch for epoch in range(4) for batch in loader.epoch(epoch)]
 
     assert_shared(Together(2).run(batches), batches(None, accumulate=2))
-
-
-@pytest.mark.parametrize('name', ['read_lengths', 'read_shard'])
-def test_a_file_that_cannot_be_read_is_an_error_of_all(name, shards, tokenizer, monkeypatch):
-    real = getattr(sources, name)
-
-    def read(path, *args):
-        if path.endswith('part-001.npz'):
-            raise InputError(f'{path}: damaged')
-        return real(path, *args)
-
-    monkeypatch.setattr(sources, name, read)
-
-    def work(worker):
-        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=worker)
-        return list(PretrainingLoader(source, 4, workers=worker).epoch(0))
-
-    errors = Together(3).run(work)
-    assert all(isinstance(error, InputError) for error in errors)
-    assert str(errors[1]).endswith('part-001.npz: damaged')

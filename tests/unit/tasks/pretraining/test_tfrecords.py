@@ -7,7 +7,7 @@ import pytest
 
 from model_zoo.checkpoint.tensorflow_file import masked_crc32c
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_tfrecords
+from model_zoo.tasks.pretraining.files import Samples, read_lengths, read_shard, write_tfrecords
 
 
 @pytest.fixture(scope='module')

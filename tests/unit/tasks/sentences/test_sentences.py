@@ -40,7 +40,6 @@ TWO = 'sentence1\tsentence2'
         (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
         (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
         (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
-        ('a\tb\tc\n', {'text_columns': ['a', 'b', 'c'], 'score_column': 's'}, ''),
         ('a\n', {'text_columns': ['a']}, 'text_columns'),
     ],
 )

@@ -183,19 +183,16 @@ def test_scores_are_checked(small, vocab_file, tmp_path):
     config = [True, True, 384, 128, 64, 20, 30]
     features = make_features(path, BertTokenizer(vocab_file), config)
     scores = np.zeros((len(features), 2, 384), 'float32')
-    with pytest.raises(InputError):
-        find_answers(features, scores[1:], version_2=True)
     scores[3, 1, 5] = math.nan
     with pytest.raises(InputError):
         find_answers(features, scores, version_2=True)
 
 
-@pytest.mark.parametrize('numbers', [(10, 5, 7), (40, 0, 7), (40, 5, 0)])
-def test_lengths_are_checked(small, vocab_file, tmp_path, numbers):
+def test_lengths_are_checked(small, vocab_file, tmp_path):
     squad = read_squad(write(tmp_path / 'squad.json', small['content']), True)
     tokenizer = BertTokenizer(vocab_file)
     with pytest.raises(InputError):
-        SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, *numbers)
+        SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, 10, 5, 7)
 
 
 def test_mapping_back_to_the_text():

@@ -1,6 +1,7 @@
 """Tags as people have them: rows of `datasets`, JSON and DataFrames, CoNLL-U, GermEval, schemes."""
 
 import json
+import os
 
 import pytest
 import tiny_models
@@ -59,7 +60,10 @@ def read(source, **options):
 def test_classes_of_datasets_are_the_labels(tmp_path, column):
     expected = NAMES, list(zip(WORDS, TAGS))
     assert read(dataset(column)) == expected
-    pytest.importorskip('datasets').DatasetDict(train=dataset(column)).save_to_disk(tmp_path)
+    sets = {'train': dataset(column), 'validation': dataset(column)}
+    pytest.importorskip('datasets').DatasetDict(sets).save_to_disk(tmp_path)
+    task = TaggingTask(TaggingSettings(output_dir='unused', train_file=str(tmp_path)))
+    assert [os.path.basename(path) for path in task.locate().values()] == ['train', 'validation']
     assert read(str(tmp_path)) == read(str(tmp_path / 'train')) == expected
     assert read(dataset(column).to_pandas(), labels=NAMES) == expected
 

@@ -1,0 +1,95 @@
+"""Language models that read prompts, and then one token after the other."""
+
+import mxnet as mx
+
+from ..errors import InputError
+from ..util.arrays import check_range, check_shape
+
+__all__ = ['Stepwise']
+
+
+class Stepwise:
+    """The mixin of language models with `start` and `step`; it goes before their family's block.
+
+    The graphs are made by `steps_class`. Its objects have ``start(inputs, capacity)`` and
+    ``step(tokens, state)``; a state has `mask`, with a row per text, and the ints `position` and
+    `capacity`.
+    """
+
+    steps_class = None
+    _steps = None
+
+    def _clear_cached_op(self):
+        super()._clear_cached_op()
+        self._steps = None  # made of the layers as they were
+
+    def get_steps(self):
+        """Return the graphs, an object of `steps_class`."""
+        if self._steps is None:
+            self._steps = self.steps_class(self)
+        return self._steps
+
+    def checked_start(self, words, valid_length=None):
+        """Return the inputs of a text's beginning, checked."""
+        inputs = {'words': words, 'mems': None, 'valid_length': valid_length}
+        check_shape('words', words, (-1, -1))
+        self.check(inputs)
+        return inputs
+
+    def start(self, words, valid_length, capacity):
+        """Run the prompts, and allocate memory for their continuations.
+
+        Parameters
+        ----------
+        words : (batch, length)
+            Token ids.
+        valid_length : (batch,)
+            Lengths of the prompts, at least 1.
+        capacity : int
+            Maximum number of tokens per row, prompt and continuation together.
+
+        Returns
+        -------
+        scores : (batch, tokens)
+            For the token after each prompt.
+        state
+            For `step`.
+        """
+        inputs = self.checked_start(words, valid_length)
+        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
+        least, most = words.shape[1], self.context_length
+        if capacity < least or (most is not None and capacity > most):
+            raise InputError(
+                f'capacity is {capacity}, and must be at least {least}, the length of the prompts, '
+                f'and at most the context, {most}'
+            )
+        return self.get_steps().start(inputs, capacity)
+
+    def step(self, tokens, state):
+        """Add one token (batch,) to each row, and change `state` in place.
+
+        Returns the scores (batch, tokens) for the next token, and the state.
+        """
+        check_shape('tokens', tokens, state.mask.shape[:1])
+        check_range('tokens', tokens, 0, self.config.embedding_rows, are_ids=True)
+        if state.position >= state.capacity:
+            raise InputError(f'the state holds {state.capacity} tokens per row, and is full')
+        return self.get_steps().step(tokens, state)
+
+
+def widen(array, axis, size):
+    """Pad `array` with zeros to `size` along `axis`."""
+    shape = list(array.shape)
+    shape[axis] = size
+    result = mx.nd.zeros(tuple(shape), ctx=array.context, dtype=array.dtype)
+    end = [None] * array.ndim
+    end[axis] = array.shape[axis]
+    mx.nd._internal._slice_assign(result, array, begin=[None] * array.ndim, end=end, out=result)
+    return result
+
+
+def write_at(array, part, axis, position):
+    """Write `part`, of size 1 along `axis`, to `position` of `array`."""
+    begin, end = [None] * array.ndim, [None] * array.ndim
+    begin[axis], end[axis] = position, position + 1
+    mx.nd._internal._slice_assign(array, part, begin=begin, end=end, out=array)

@@ -1,0 +1,51 @@
+"""Settings: values that don't change, what follows from them, and their other names."""
+
+import copy
+import dataclasses
+import pickle
+
+import pytest
+
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.settings import ClassificationSettings, PretrainingSettings, TaggingSettings
+
+
+def test_settings_do_not_change():
+    first = ClassificationSettings(lr=0.5, max_len=7)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        first.lr = 0.25
+    second = first.copy(lr=0.25)
+    assert (first.lr, second.lr, second.max_length) == (0.5, 0.25, 7)
+    assert first.given == second.given == {'lr', 'max_length'}
+    assert first.with_defaults(epochs=9).given == first.given
+    for again in (copy.copy(first), pickle.loads(pickle.dumps(first))):
+        assert again == first != second and again.given == first.given
+
+
+def test_values_follow_from_others():
+    assert TaggingSettings(cased=True).dataset == 'book_corpus_wiki_en_cased'
+    assert ClassificationSettings(labels='a, b').labels == ['a', 'b']
+    assert ClassificationSettings().temperature is None  # without a teacher
+    tokens = PretrainingSettings(train_file='x', batch_tokens=99)
+    assert (tokens.batch_size, tokens.use_avg_len, tokens.num_buckets) == (99, True, 10)
+    assert tokens.copy(lr=0.5).batch_size == 99
+
+
+@pytest.mark.parametrize(
+    ('values', 'field'),
+    [
+        ({'lr': 'x'}, 'lr'),
+        ({'lr': float('inf')}, 'lr'),
+        ({'batch_size': True}, 'batch_size'),
+        ({'hparams': 3}, 'hparams'),
+        ({'resume': True, 'overwrite_output_dir': True}, 'resume'),
+        ({'deploy': True}, 'deploy'),
+        ({'epochs': 1, 'num_train_epochs': 1}, 'epochs'),
+        ({'lr_schedule': 'lineer'}, 'lr_schedule'),
+    ],
+)
+def test_bad_values_name_their_field(values, field):
+    for make in (ClassificationSettings, ClassificationSettings().copy):
+        with pytest.raises((InputError, UnknownNameError)) as caught:
+            make(**values)
+        assert caught.value.field == field
