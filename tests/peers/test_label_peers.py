@@ -240,7 +240,7 @@ def test_of_transformers(rows, named, capsys):
         return
     theirs = rows.metrics(outputs, list(map(task.target.find, names)))
     ours = rows.evaluate('--model', rows.folder)
-    warned = 'the model only numbers its labels' in capsys.readouterr().err
+    warned = "the model doesn't name its labels" in capsys.readouterr().err
     assert warned == (not named and task.target.has_words)
     if named or not task.target.has_words:
         same(ours, theirs)
