@@ -159,7 +159,7 @@ def test_a_host_disappears_and_the_job_goes_on_with_those_left(data, tmp_path):
     assert 'training with 2 workers on localhost:1,127.0.0.1:1\n' in said
     assert 'training with 1 workers on localhost:1\n' in said
     log = (folder / 'log_phase1.txt').read_text()
-    assert 'continuing from' in log and 'by 2 workers' in log and 'by 1 workers' in log
+    assert 'continuing from' in log and 'by 2 workers' in log and 'by 1 worker ' in log
     train_in_workers(1, SCRIPT, *arguments(data, tmp_path / 'whole', 8, *more))
     assert read_json(folder)['training']['steps'] == 600
     assert_close(folder, tmp_path / 'whole', 1e-4)
