@@ -125,7 +125,6 @@ def parse_arguments(argv=None):
     add('--vocab_size', type=int, help="GPT-2's and Transformer-XL's; default: the released ones'")
     add('--new_tokens', type=int, default=128, help='of generation')
     add('--task', default='classifier', choices=TASKS, help='of training')
-    add('--mirror', action='store_true', help='ours trains with gradient checkpointing')
     add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
     add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder), serving and program')
     add('--file', help='of vectors and serving: one text per line')
