@@ -69,7 +69,7 @@ NUM_BUCKETS = 10
         'stratified by label; `seed` selects the examples',
     },
 )
-class ClassificationSettings(DeploySettings, FileSettings):
+class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
