@@ -36,6 +36,8 @@ class TextPairs(Pipeline):
     has_pairs = True
 
     def _pairs(self, item, options):
+        if isinstance(item, str):
+            return [(item, None)]
         if isinstance(item, (tuple, list)):
             if len(item) != 2:
                 raise InputError(f'{self.task}: a pair has two texts, not {len(item)}')
