@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
+from model_zoo.blocks.graphs import without_graphs
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.choices import PRECISIONS
 
@@ -68,15 +69,8 @@ def map_arrays(function, value):
 
 @contextlib.contextmanager
 def plain_calls(block):
-    """Run `block` operator by operator, without its cached graphs and without keeping anything."""
-    parts = []
-    block.apply(parts.append)
-    with contextlib.ExitStack() as stack, mx.autograd.pause(train_mode=False):
-        for part in parts:
-            for name in ('_active', 'keep_multihead_output'):
-                if vars(part).get(name):
-                    stack.callback(setattr, part, name, True)
-                    setattr(part, name, False)
+    """Run `block` operator by operator, without its cached graphs, as in an evaluation."""
+    with without_graphs(block), mx.autograd.pause(train_mode=False):
         yield
 
 

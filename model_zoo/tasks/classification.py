@@ -17,26 +17,22 @@ import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError
-from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
-from ..records import PAIRS, TEXTS, choose_columns, is_path, is_table, keep_rows
+from ..records import PAIRS, TEXTS, is_path, keep_rows
 from ..registry import family_of_class
-from ..training.job import describe_model
 from ..training.objective import mean_over_examples
 from .classification_data import (
     custom_task,
-    field_text,
     get_task,
     has_segment,
     infer_labels,
     read_examples,
 )
-from .distillation import Distillation, make_student, open_teacher, teacher_layers
 from .labels import match_labels, name_labels
 from .linear import fit_head
 from .scores import usual_row
 from .settings import ClassificationSettings
-from .tables import check_files, open_splits, write_table
+from .tables import given_files, write_table
 from .task import Task, check_room, part_rows, warn_if_cut
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
@@ -124,7 +120,6 @@ class ClassificationTask(Task):
     target = property(lambda self: self.record.target)
     predicted = property(lambda self: self.record.test_segments)
     lowers = property(lambda self: self.settings.do_lower_case)
-    _teacher = None
 
     @property
     def title(self):
@@ -152,8 +147,6 @@ class ClassificationTask(Task):
                 settings = settings.copy(**{f'{name}_file': source})
             else:
                 rows[name] = keep_rows(source)
-        if settings.teacher is not None and not names_files(settings.teacher):
-            raise InputError(f'{settings.teacher!r} is no model', field='teacher')
         record, changes = choose_data(settings, rows), {}
         if record.is_custom:
             changes['task_name'] = 'custom'
@@ -189,7 +182,6 @@ class ClassificationTask(Task):
             located,
             settings.labels,
             parameters=deployed or settings.model_parameters,
-            teacher=settings.teacher,
             trains=not settings.only_inference,
             order=settings.label_order,
         )
@@ -238,40 +230,16 @@ class ClassificationTask(Task):
         pooling = {'pooling': 'mean'} if self.settings.method == 'linear' else {}
         return {'num_labels': self.record.num_labels, **pooling}
 
-    def open(self, choice, contexts):
-        settings = self.settings
-        if settings.teacher is not None:
-            options = settings, self.record.num_labels, contexts
-            self._teacher, tokenizer = open_teacher(*options)
-        if settings.student_layers is None:
-            return super().open(choice, contexts)
-        self.base = f'{settings.student_layers} layers of its teacher'
-        count = self._teacher.config.num_hidden_layers
-        layers = teacher_layers(settings.student_layers, count, settings.teacher_layers)
-        return make_student(self._teacher, layers, contexts, settings.dtype), tokenizer
-
     def encode(self, rows, tokenizer):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def job(self, train):
-        job = {'train_file' if self.record.is_custom else 'data_dir': train}
-        if self._teacher is not None:
-            job['teacher'] = describe_model(self._teacher)
-        return job
+        return {'train_file' if self.record.is_custom else 'data_dir': train}
 
     # -- training
 
     def objective(self, model, data):
         settings, target, weights = self.settings, self.target, None
-        if self._teacher is not None:
-            return Distillation(
-                model,
-                self._teacher,
-                settings.teacher_layers,
-                settings.temperature,
-                settings.teacher_weight,
-                settings.states_weight,
-            ).objective()
         if settings.class_weights is not None:
             rows = [row.label for row in data.rows]
             weights = target.class_weights(settings.class_weights, rows)
@@ -347,21 +315,10 @@ class ClassificationTask(Task):
                 dense=[array.data().astype('float32').asnumpy() for array in layer],
             )
 
-    @functools.cached_property
+    @property
     def given_labels(self):
-        record = self.record
-        source = record.files.get('train') if record.is_custom else None
-        if source is None or is_path(source) or not record.target.has_classes:
-            return {}
-        column, given = None, {}
-        for _, row in record.open(source, 'train')[1]:
-            if column is None:
-                (column,) = choose_columns(row, [record.layouts[0].label], (), 'label_column')
-            labels = row.get(column)
-            for value in labels if isinstance(labels, list) else [labels]:
-                if isinstance(value, (int, float)):
-                    given[field_text(value)] = value
-        return {record.target.parse_one(text): value for text, value in given.items()}
+        parse = self.target.parse_one
+        return {parse(text): value for text, value in self.record.given.items()}
 
 
 def choose_data(settings, given=types.MappingProxyType({})):
@@ -369,7 +326,7 @@ def choose_data(settings, given=types.MappingProxyType({})):
 
     `given` has the sets that a caller has in memory.
     """
-    files = _files(settings, given)
+    files = {**given_files(settings, ('train', 'dev', 'test'), settings.dev_split), **given}
     if settings.task_name not in (None, 'custom'):
         used = [*(f'{name}_file' for name in files), *filter(settings.is_given, _CUSTOM)]
         if used:
@@ -392,13 +349,3 @@ def choose_data(settings, given=types.MappingProxyType({})):
         encoding=settings.encoding,
         skip_empty=settings.skip_empty,
     )
-
-
-def _files(settings, given):
-    """Return the path or rows of each set."""
-    paths = {'train': settings.train_file, 'dev': settings.dev_file, 'test': settings.test_file}
-    files = open_splits(paths, settings.dev_split)
-    unknown = [name for name, path in files.items() if path is not None and not is_table(path)]
-    check_files(settings, *(f'{name}_file' for name in unknown))
-    files.update(given)
-    return {name: source for name, source in files.items() if source is not None}
