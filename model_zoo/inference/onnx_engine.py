@@ -324,37 +324,31 @@ class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
 
 
 class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
-    """Continues texts with OpenVINO, which keeps keys, values and memories in its requests."""
+    """Continues texts with OpenVINO, which keeps keys and values in its requests."""
 
     def _compile(self, core, config):
         from openvino._offline_transformations import apply_make_stateful_transformation
 
         model = core.read_model(self.path)
-        # OpenVINO has no variables of integers
-        names = [name for name in _names(model.outputs) if not name.endswith(('logits', 'length'))]
+        names = [name for name in _names(model.outputs) if name != 'logits']
         kept, inputs = {_input_of(name): name for name in names}, _shapes(model.inputs)
         apply_make_stateful_transformation(model, kept)
         self._variables = {name + output: name for name, output in kept.items()}
         return core.compile_model(model, 'CPU', config), inputs
 
     def past_of(self, arrays, old=None):
-        """A request whose variables are set, and the other arrays."""
+        """A request whose variables are set."""
         import openvino
 
-        request = self.model.create_infer_request() if old is None else old[0]
-        others = dict(arrays)
+        request = old or self.model.create_infer_request()
         for variable in request.query_state():
-            array = others.pop(self._variables[variable.name])
+            array = arrays[self._variables[variable.name]]
             variable.state = openvino.Tensor(np.ascontiguousarray(array))
-        return request, others
+        return request
 
     def arrays_of(self, past):
-        request, others = past
-        states = {self._variables[each.name]: each.state.data for each in request.query_state()}
-        return {**states, **others}
+        return {self._variables[each.name]: each.state.data for each in past.query_state()}
 
     def _compute(self, feed, past):
-        request, others = past
-        results = request.infer({**others, **feed}, share_inputs=True).values()
-        results = dict(zip(map(_input_of, self.outputs), results))
-        return results.pop('logits'), (request, results)
+        (logits,) = past.infer(feed, share_inputs=True).values()
+        return logits, past
