@@ -80,8 +80,23 @@ class DecoderBlock(AttentionBlock):
         """
         check_field('num_special_tokens', num_special_tokens, Size)
         base = self.base
-        if num_special_tokens != base.config.n_special:
-            base._resize_embedding(num_special_tokens)
+        if num_special_tokens == base.config.n_special:
+            return
+        old = base.word_embed.weight
+        base.config.n_special = num_special_tokens
+        base._make_embedding()
+        base._changed()
+        new = base.word_embed.weight
+        new.cast(old.dtype)
+        try:
+            ctx = old.list_ctx()
+        except RuntimeError:
+            return  # not initialized yet
+        new.initialize(ctx=ctx)
+        rows = min(old.shape[0], new.shape[0])
+        value = new.data(ctx[0])
+        value[:rows] = old.data(ctx[0])[:rows]
+        new.set_data(value)
 
     def check(self, inputs):
         names = 'words', 'token_types', 'position_ids', 'past'
@@ -202,23 +217,6 @@ class DecoderModel(DecoderBlock):
                 weight_initializer=mx.init.Normal(config.initializer_range),
                 prefix='word_embed_',
             )
-
-    def _resize_embedding(self, num_special_tokens):
-        old = self.word_embed.weight
-        self.config.n_special = num_special_tokens
-        self._make_embedding()
-        self._changed()
-        new = self.word_embed.weight
-        new.cast(old.dtype)
-        try:
-            ctx = old.list_ctx()
-        except RuntimeError:
-            return  # not initialized yet
-        new.initialize(ctx=ctx)
-        rows = min(old.shape[0], new.shape[0])
-        value = new.data(ctx[0])
-        value[:rows] = old.data(ctx[0])[:rows]
-        new.set_data(value)
 
     def attentions(self):
         """Return the layers' `SelfAttention`."""
