@@ -158,10 +158,8 @@ class BertModel(BertBlock):
         Whether the model has the masked language model head.
     use_classifier : bool
         Whether the model has the next sentence classifier, which needs the pooler.
-    output_attentions, output_all_encodings : bool
-        See the outputs.
-    keep_multihead_output : bool
-        Whether `get_multihead_outputs` and `get_multihead_gradients` work.
+    output_attentions, output_all_encodings, keep_multihead_output : bool
+        See `AttentionBlock`, and the outputs.
 
     Inputs
     ------
@@ -214,18 +212,7 @@ class BertModel(BertBlock):
         (False, True): 'BertForNextSentencePrediction',
     }
 
-    def __init__(
-        self,
-        config,
-        use_pooler=None,
-        use_decoder=False,
-        use_classifier=False,
-        output_attentions=False,
-        output_all_encodings=False,
-        keep_multihead_output=False,
-        prefix=None,
-        params=None,
-    ):
+    def __init__(self, config, use_pooler=None, use_decoder=False, use_classifier=False, **options):
         use_pooler = 'pooler' in self.optional_parts if use_pooler is None else use_pooler
         parts = {'pooler': use_pooler, 'decoder': use_decoder, 'classifier': use_classifier}
         for part in parts.keys() - self.optional_parts:
@@ -233,11 +220,8 @@ class BertModel(BertBlock):
                 raise InputError(f'use_{part}=True: a {type(self).__name__} has no {part}')
         if use_classifier and not use_pooler:
             raise InputError('use_classifier=True needs use_pooler=True')
-        super().__init__(config, prefix=prefix, params=params)
+        super().__init__(config, **options)
         config = self.config
-        self.output_attentions = output_attentions
-        self.output_all_encodings = output_all_encodings
-        self.keep_multihead_output = keep_multihead_output
         self.has_pooler = use_pooler
         self.has_decoder = use_decoder
         self.has_classifier = use_classifier

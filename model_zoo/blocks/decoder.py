@@ -141,7 +141,7 @@ class DecoderModel(DecoderBlock):
     ----------
     config : DecoderConfig
     output_attentions, output_all_encodings, keep_multihead_output : bool
-        See the outputs.
+        See `AttentionBlock`, and the outputs.
 
     Inputs
     ------
@@ -173,20 +173,9 @@ class DecoderModel(DecoderBlock):
     has_past = False
     outputs = ('hidden', 'presents', 'attentions')
 
-    def __init__(
-        self,
-        config,
-        output_attentions=False,
-        output_all_encodings=False,
-        keep_multihead_output=False,
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(config, prefix=prefix, params=params)
+    def __init__(self, config, **options):
+        super().__init__(config, **options)
         config = self.config
-        self.output_attentions = output_attentions
-        self.output_all_encodings = output_all_encodings
-        self.keep_multihead_output = keep_multihead_output
         self._make_embedding()
         with self.name_scope():
             self.position_weight = self.params.get(
