@@ -271,18 +271,17 @@ class TransfoXLTokenizer(Tokenizer):
                 first += len(word) + len(self.delimiter)
         return [(start + first, start + end) for first, end in spans]
 
-    def _pieces(self, texts):
-        return [self._found(checked(text)) for text in texts]
+    def _pieces(self, texts, fast=False):
+        pieces = []
+        for text in texts:
+            words, spans = self.tokenize(text), self._spans(checked(text))
+            ids = list(map(self.get_idx, words))
+            pieces.append(ListedPieces(ids, words, spans, list(range(len(words))), words))
+        return pieces
 
-    def _found(self, text):
-        """Return the words of `text`."""
-        words = self.tokenize(text)
-        ids = [self.get_idx(word) for word in words]
-        return ListedPieces(ids, words, self._spans(text), range(len(words)), words)
-
-    def _around(self, add_special_tokens, add_eos=False, add_double_eos=False):
-        first = ('<S>',) if add_special_tokens and add_double_eos else ()
-        last = first or (('<eos>',) if add_special_tokens and add_eos else ())
+    def _frames_with(self, add_eos=False, add_double_eos=False):
+        first = ('<S>',) if add_double_eos else ()
+        last = first or (('<eos>',) if add_eos else ())
         return tuple(Frame.of((first, *between, last), self._id_of) for between in ((), ((),)))
 
     def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):
