@@ -413,8 +413,6 @@ class Trainer(Callback):
         """Return the `TrainingLoop`, with further options of it."""
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
-        if settings.mirror:
-            self.block.mirror()
         if settings.tensorboard and task.workers.rank == 0:
             callbacks.append(TensorBoardWriter(settings.tensorboard))
         started = time.perf_counter()
