@@ -116,15 +116,12 @@ def _trained_model(options):
 
 def training(options, precision):
     """A step as this project's scripts make it."""
-    from model_zoo.blocks.graphs import finish_backward
     from model_zoo.training import Updater, Workers
 
     block, is_lm = _trained_model(options), options.task in ('gpt2', 'transfo_xl')
     block.initialize()
     block.cast(precision)
     block.hybridize(static_alloc=True, static_shape=is_lm)
-    if options.mirror:
-        block.mirror()
     optimizer = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
     name = 'openaiadam' if is_lm else 'bertadam'
     parameters = block.collect_params()
@@ -143,11 +140,7 @@ def training(options, precision):
                 return losses.mean()
             return block(batch[0], lm_labels=batch[0]) if is_lm else block(*batch)
 
-        def update():
-            finish_backward()  # of a mirrored block
-            updater.update(1, workers)
-
-        return _step(compute, update)
+        return _step(compute, lambda: updater.update(1, workers))
 
     return prepare
 
