@@ -315,8 +315,7 @@ class BlockFiles:
     ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 
-        ``SHA256SUMS`` has their checksums. When the folder is opened, damaged weights are refused,
-        and a warning names other files that were edited.
+        ``SHA256SUMS`` has their checksums. When the folder is opened, damaged weights are refused.
 
         Parameters
         ----------
@@ -328,7 +327,7 @@ class BlockFiles:
             and ``model.safetensors``, for transformers;  ``'pytorch'``: the same with
             ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same with that library's names
             and buffers. ``'tensorflow'``: ``model.ckpt.*`` and the configuration in Google's or
-            OpenAI's format. ``'numpy'``: OpenAI's ``params_*.npy``.
+            OpenAI's format.
 
         Raises
         ------
