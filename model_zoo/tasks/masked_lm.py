@@ -291,10 +291,8 @@ class PretrainingTask(MaskedLMTask):
         """Return a batch size, computed from the total of `count` batches if that is given."""
         size, total = (getattr(self.settings, each) for each in (name, f'total_{name}'))
         if total is not None and (total % count or size not in (None, total // count)):
-            raise InputError(
-                f'is {total}, and must be {count} (workers, GPUs and `accumulate`) x `{name}`',
-                field=f'total_{name}',
-            )
+            problem = f'is {total}, and must be {count} (workers, GPUs, `accumulate`) x `{name}`'
+            raise InputError(problem, field=f'total_{name}')
         size = size or 8 if total is None else total // count
         self.settings = self.settings.copy(**{name: size})
         return size
@@ -313,9 +311,8 @@ class PretrainingTask(MaskedLMTask):
             is_length = name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
-                raise InputError(
-                    f'{value}: the samples in {path!r} were made with {width}', field=name
-                )
+                problem = f'{value}: the samples in {path!r} were made with {width}'
+                raise InputError(problem, field=name)
 
     def describe(self, data):
         synthetic = data.rows == 'train' and self.settings.synthetic_data

@@ -48,15 +48,12 @@ def _texts(records, column):
 
 def _write_texts(folder, segment, texts, between):
     """Write texts with `between` between them; returns the path."""
-    path, is_blank = os.path.join(folder, f'{segment}.txt'), True
+    path = os.path.join(folder, f'{segment}.txt')
     os.makedirs(folder, exist_ok=True)
     with atomic_write(path) as file:
         for number, text in enumerate(texts):
             file.write(between * bool(number) + text)
-            is_blank = is_blank and not text.strip()
         file.write('\n' * bool(between))
-        if is_blank:
-            raise InputError(f'the {segment} set has no text that is not blank')
     return path
 
 
@@ -71,9 +68,8 @@ def split_text(path, share, folder, between='\n'):
     parts = [part for part in read_text(path).split(between) if part.strip()]
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
-        raise InputError(
-            f'{share} of {len(parts)} texts leaves nothing on one side', field='dev_split'
-        )
+        problem = f'{share} of {len(parts)} texts leaves nothing on one side'
+        raise InputError(problem, field='dev_split')
     sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
     return [_write_texts(folder, name, sets[name], between) for name in sets]
 
@@ -107,9 +103,8 @@ def given_files(settings, segments, dev_share=None):
     for segment, path in files.items():
         splits = find_splits(path) if is_path(path) else {}
         if splits and segment not in splits:
-            raise InputError(
-                f'{path!r} has no such split; it has {", ".join(splits)}', field=f'{segment}_file'
-            )
+            problem = f'{path!r} has no such split; it has {", ".join(splits)}'
+            raise InputError(problem, field=f'{segment}_file')
         files[segment] = splits.get(segment, path)
         unused = splits if segment == 'train' else unused
     for segment, path in unused.items():

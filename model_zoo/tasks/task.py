@@ -171,11 +171,11 @@ class Task:
         `source` is a path, or the caller's data. Rows are what the other methods expect; by default
         they have an attribute ``label``.
         """
-        raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
+        raise NotImplementedError
 
     def encode(self, rows, tokenizer):
         """Return the samples of rows: a sequence of `Sample`."""
-        raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
+        raise NotImplementedError
 
     def loss(self, model, batch):
         """Return the mean loss of a batch, an NDArray of shape (1,)."""
