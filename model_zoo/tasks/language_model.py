@@ -286,15 +286,9 @@ class LanguageModelTask(TextTask):
     def forward(self, model, batch):
         return self._reading.loss_sum(batch)
 
-    def evaluate(self, evaluator, segments, guard=None):
-        score, report = 0.0, {}
-        for segment in segments:
-            loader = evaluator.sets[segment].loader
-            value, part = evaluate_perplexity(
-                evaluator.forward, loader, self._words[segment], segment, guard
-            )
-            score, report = score if report else value, {**report, **part}
-        return score, report
+    def measure(self, evaluator, segment, guard):
+        loader, words = evaluator.sets[segment].loader, self._words[segment]
+        return evaluate_perplexity(evaluator.forward, loader, words, segment, guard)
 
     def results(self):
         return {'tokens': self._train_tokens, 'vocab_size': self._model.config.vocab_size}

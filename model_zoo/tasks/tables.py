@@ -6,36 +6,17 @@ import logging
 import os
 
 from ..errors import InputError, reporting
-from ..records import (
-    TEXTS,
-    choose_columns,
-    find_splits,
-    is_path,
-    is_table,
-    is_table_file,
-    read_records,
-)
+from ..records import TEXTS, choose_columns, find_splits, is_path, is_table
 from ..training.settings import FileSettings
 from ..util.files import atomic_write
-from ..util.reading import read_lines, read_text
+from ..util.reading import read_text
 from ..util.remote import is_file, is_folder, join
 
 logger = logging.getLogger(__name__)
 
 
-def text_file(source, segment, folder, between='\n', column=None, encoding=None):
-    """Return the path of a file in UTF-8 with the texts of a set: its own, or one in `folder`."""
-    is_text = is_path(source) and not is_table_file(source)
-    if is_text and encoding is None:
-        return os.fspath(source)
-    if is_text:
-        texts, between = (line for _, line in read_lines(source, encoding)), ''
-    else:
-        texts = _texts(read_records(source, {1: ('text',)}, segment, encoding=encoding), column)
-    return _write_texts(folder, segment, texts, between)
-
-
-def _texts(records, column):
+def read_texts(records, column=None):
+    """Yield the texts of records, by default of the column with a usual name."""
     name = None
     for where, row in records:
         if name is None:
@@ -46,7 +27,7 @@ def _texts(records, column):
         yield text.strip('\n')
 
 
-def _write_texts(folder, segment, texts, between):
+def write_texts(folder, segment, texts, between):
     """Write texts with `between` between them; returns the path."""
     path = os.path.join(folder, f'{segment}.txt')
     os.makedirs(folder, exist_ok=True)
@@ -71,7 +52,7 @@ def split_text(path, share, folder, between='\n'):
         problem = f'{share} of {len(parts)} texts leaves nothing on one side'
         raise InputError(problem, field='dev_split')
     sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
-    return [_write_texts(folder, name, sets[name], between) for name in sets]
+    return [write_texts(folder, name, sets[name], between) for name in sets]
 
 
 @contextlib.contextmanager
