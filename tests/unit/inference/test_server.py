@@ -123,11 +123,6 @@ def test_every_task_gives_what_its_pipeline_gives(client, pipelines, name, input
     assert_close(found, json.loads(json.dumps(wanted)))
 
 
-def test_one_text_of_a_classifier(client, pipelines):
-    (found,) = client.infer('sentiment', 'the cat')
-    assert_close(found, pipelines['sentiment']('the cat', top_k=None))
-
-
 def test_what_a_model_does_besides(client, pipelines, saved):
     item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[1:]}
     similarity = model_zoo.pipeline('sentence-similarity', saved(BertModel))
@@ -248,26 +243,6 @@ def test_a_model_that_fails(small, pipelines, monkeypatch, caplog):
         assert error_of(answer, 500) == 'the server failed: ZeroDivisionError'
     assert caplog.text.count('Traceback') == 1 and len(caplog.text) < 4000
     assert client.infer('sentiment', 'a')
-
-
-@pytest.mark.parametrize('name', ['sentiment', 'writer'])
-@pytest.mark.parametrize(
-    ('method', 'error'),
-    [('_take', MemoryError), ('_step', ZeroDivisionError), ('_step', SystemExit)],
-)
-def test_a_step_that_fails_ends_no_worker(small, monkeypatch, caplog, name, method, error):
-    client = small(name)
-
-    def fail(self, *_):
-        if self.count:
-            raise error
-
-    with monkeypatch.context() as patched:
-        patched.setattr(type(client.models.get(name).worker), method, fail)
-        answer = client.post(f'/models/{name}', {'inputs': 'The'})
-        assert error.__name__ in error_of(answer, 500)
-    assert [each.exc_info[0] for each in caplog.records if each.exc_info] == [error]
-    assert client.infer(name, 'The')
 
 
 def test_further_models_are_opened_while_the_first_answers(pipelines):
