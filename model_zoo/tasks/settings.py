@@ -40,7 +40,6 @@ __all__ = [
     'SquadSettings',
     'StorySettings',
     'TaggingSettings',
-    'TeacherSettings',
 ]
 
 
@@ -53,55 +52,6 @@ def text_column():
 LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': ('triplets',)}
 #: buckets of batches of `batch_tokens`, which only pay if a batch's lengths are alike
 NUM_BUCKETS = 10
-
-
-@settings()
-class TeacherSettings(FinetuneSettings):
-    """Distillation: a small classifier learns from a large one."""
-
-    title = 'distillation'
-
-    teacher: str | None = setting(
-        None,
-        'also learn from this trained model',
-        flag={'metavar': 'FOLDER'},
-        excludes=('only_inference',),
-    )
-    student_layers: int | None = setting(
-        None,
-        "start from N of the teacher's layers, its embeddings and its head, instead of "
-        'another model',
-        at_least=1,
-        flag={'metavar': 'N'},
-        excludes=tuple(BertSettings.defaults()),
-        needs=('teacher',),
-    )
-    teacher_layers: list[int] | None = setting(
-        None,
-        "the teacher's layer for each of the student's layers, counted from 1; default: "
-        'evenly spaced',
-        flag={'metavar': 'N'},
-        needs=('teacher',),
-    )
-    temperature: float | None = setting(
-        2.0, "temperature of the teacher's probabilities", above=0, needs=('teacher',)
-    )
-    teacher_weight: float | None = setting(
-        0.5,
-        "share of the teacher's scores in the loss; the labels have the rest",
-        at_least=0,
-        at_most=1,
-        needs=('teacher',),
-    )
-    states_weight: float | None = setting(
-        1.0, "weight of the layers' states", at_least=0, needs=('teacher',)
-    )
-
-    def derived(self):
-        values = super().derived()
-        if self.teacher is None:  # the others are no part of the job
-            values.update(dict.fromkeys(TeacherSettings.__annotations__))
-        return values
 
 
 @settings(
@@ -119,7 +69,7 @@ class TeacherSettings(FinetuneSettings):
         'stratified by label; `seed` selects the examples',
     },
 )
-class ClassificationSettings(DeploySettings, TeacherSettings, FileSettings):
+class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
@@ -164,7 +114,7 @@ class ClassificationSettings(DeploySettings, TeacherSettings, FileSettings):
         False,
         'custom task: a text has any number of labels, separated by commas or as a list',
         usual=True,
-        excludes=('regression', 'teacher'),
+        excludes=('regression',),
     )
     method: str = setting(
         'full',
@@ -172,13 +122,13 @@ class ClassificationSettings(DeploySettings, TeacherSettings, FileSettings):
         'seconds',
         choices=['full', 'linear'],
         usual=True,
-        excludes=('teacher', 'freeze', 'comm_backend'),
+        excludes=('freeze', 'comm_backend'),
     )
     class_weights: list[str] | None = setting(
         None,
         "balanced, for classes of unequal numbers of rows, or labels' weights in the loss, such as "
         'bad=3 good=1',
-        excludes=('regression', 'multi_label', 'teacher'),
+        excludes=('regression', 'multi_label'),
     )
     label_order: str = setting(
         GLUONNLP,
