@@ -37,13 +37,9 @@ CONFIGS = {
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
 }
 HEADS = (
-    'Model',
-    'ForMaskedLM',
-    'ForSequenceClassification',
-    'ForMultipleChoice',
-    'ForTokenClassification',
-    'ForQuestionAnswering',
-)
+    'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '
+    'ForQuestionAnswering'
+).split()
 #: heads on the first word
 OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
 CASES = [(family, head) for family in CONFIGS for head in HEADS] + [('Electra', 'ForPreTraining')]

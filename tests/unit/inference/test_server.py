@@ -1,6 +1,5 @@
 """The server in this process: payloads, batches, limits, errors."""
 
-import asyncio
 import concurrent.futures
 import json
 import time
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from arrays import assert_close
 from script_runs import wait_until
+from serving import Client
 
 import model_zoo
 from bert import BertForSequenceClassification, BertModel
@@ -20,41 +20,6 @@ pytest.importorskip('fastapi')
 
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', 'bad ' * 15]
 CONTEXT = 'The cat sleeps in Paris. ' * 10
-
-
-class Client:
-    """Asks an application without a network; each call has an event loop of its own."""
-
-    def __init__(self, app, **options):
-        self.app, self.options = app, options
-
-    @property
-    def models(self):
-        return self.app.state.models
-
-    def gather(self, *requests):
-        """The answers of requests, (method, path, options), that are sent at once."""
-
-        async def ask():
-            # what the application doesn't answer itself is for its server to log
-            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(
-                transport=transport, base_url='http://test', timeout=300, **self.options
-            ) as client:
-                return await asyncio.gather(*(client.request(m, p, **o) for m, p, o in requests))
-
-        return asyncio.run(ask())
-
-    def get(self, path, **options):
-        return self.gather(('GET', path, options))[0]
-
-    def post(self, path, content, **options):
-        return self.gather(('POST', path, {'json': content, **options}))[0]
-
-    def infer(self, name, inputs, **more):
-        answer = self.post(f'/models/{name}', {'inputs': inputs, **more})
-        assert answer.status_code == 200, answer.text
-        return answer.json()
 
 
 @pytest.fixture(scope='module')

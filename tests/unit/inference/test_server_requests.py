@@ -4,21 +4,70 @@ import json
 
 import pytest
 
+import bert
+from model_zoo import pipeline
 from model_zoo.errors import InputError
+from model_zoo.inference.server import Settings, build_app
 
 hypothesis = pytest.importorskip('hypothesis')
 pydantic_core = pytest.importorskip('pydantic_core')
 pytest.importorskip('fastapi')
 
 from hostile import damaged_json, quick  # noqa: E402
-from served_models import PAIR, TASKS, Served  # noqa: E402
+from serving import Client  # noqa: E402
+
+PAIR = {'text': 'the cat', 'text_pair': 'sleeps'}
+#: task -> the class of its block, its labels, and right inputs
+TASKS = {
+    'text-classification': (
+        bert.BertForSequenceClassification,
+        ['contradiction', 'entailment'],
+        ['the cat', PAIR],
+    ),
+    'token-classification': (bert.BertForTokenClassification, ['O', 'B-X', 'I-X'], ['cat ' * 40]),
+    'question-answering': (
+        bert.BertForQuestionAnswering,
+        None,
+        [{'question': 'where ?', 'context': 'in paris . ' * 20}],
+    ),
+    'fill-mask': (bert.BertForMaskedLM, None, ['the [MASK] [MASK]', 'the [MASK]']),
+    'feature-extraction': (
+        bert.BertModel,
+        None,
+        ['the cat', {'source_sentence': 'the cat', 'sentences': ['a dog', 'a']}],
+    ),
+    'multiple-choice': (
+        bert.BertForMultipleChoice,
+        None,
+        [{'text': 'the cat', 'choices': ['sleeps', 'a film']}],
+    ),
+    'next-sentence': (bert.BertForNextSentencePrediction, None, [PAIR]),
+    'rerank': (
+        bert.BertForSequenceClassification,
+        ['relevance'],
+        [{'query': 'the cat', 'documents': ['sleeps', 'a film']}],
+    ),
+    'text-generation': (None, None, ['The model']),
+}
+LIMITS = {
+    'max_rows': 300,
+    'max_tokens': 4000,
+    'max_answer': 2**18,
+    'max_new_tokens': 60,
+    'max_sequences': 4,
+}
 
 
 @pytest.fixture(scope='module')
-def requests(tmp_path_factory):
-    made = Served(tmp_path_factory.mktemp('served'))
+def requests(saved, writer_folder):
+    folders = {
+        task: writer_folder if block_class is None else saved(block_class, labels)
+        for task, (block_class, labels, _) in TASKS.items()
+    }
+    models = {task: pipeline(task, folder) for task, folder in folders.items()}
+    made = Client(build_app(models, Settings(**LIMITS)))
     yield made
-    made.close()
+    made.models.close()
 
 
 #: requests that are answered
@@ -78,7 +127,7 @@ def test_what_would_cost_too_much_is_refused_before_it_runs(
     served = requests.app.state.models.get(name)
     if message is not None:
         monkeypatch.setattr(served.pipeline, 'run_batch', None)
-    status, answer = requests.ask_json(f'/models/{name}', body)
+    status, answer = requests.ask(f'/models/{name}', body)
     assert status == (200 if message is None else 413), answer
     assert message is None or f'`{message}`' in json.loads(answer)['error']
 
@@ -165,8 +214,7 @@ DOOR = [
 
 @pytest.mark.parametrize('path, body, status', DOOR)
 def test_at_the_door(requests, path, body, status):
-    ask = requests.ask if isinstance(body, bytes) else requests.ask_json
-    found, answer = ask(path, body)
+    found, answer = requests.ask(path, body)
     assert found == status, answer
     if status != 200:
         error = json.loads(answer)['error']

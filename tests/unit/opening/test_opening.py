@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import variant_models
-from family_folders import write_family
+from variant_models import write_family
 
 import bert
 import model_zoo
