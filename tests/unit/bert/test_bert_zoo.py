@@ -57,7 +57,9 @@ def test_overrides(vocab, inputs):
     block, _ = get_base(vocab=vocab, pretrained=False, **SMALL, **more, dropout=0.25, embed_size=16)
     expected = {
         **CONFIG,
-        'hidden_act': 'relu', 'type_vocab_size': 3, 'layer_norm_eps': 1e-5,
+        'hidden_act': 'relu',
+        'type_vocab_size': 3,
+        'layer_norm_eps': 1e-5,
         **dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.25),
     }
     assert block.config.to_dict().items() >= expected.items()

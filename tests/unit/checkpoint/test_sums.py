@@ -10,7 +10,6 @@ from json_files import change_json
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from model_zoo import open_model
-from model_zoo.app.report import write_card
 from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, sums_path, write_sums
 from model_zoo.errors import CheckpointError
 
@@ -80,30 +79,15 @@ def test_weights_replaced_on_purpose(tmp_path, block, tokenizer):
 def test_an_edited_configuration_is_named_once(tmp_path, block, tokenizer, caplog):
     folder = tmp_path / 'model'
     block.save_pretrained(folder, tokenizer)
-    results = {
-        'best': {'epoch': 1},
-        'training': {'steps': 1, 'seconds': 1, 'epochs': [], 'log': []},
-        'args': {},
-        'versions': {},
-        'description': {
-            'title': 'title',
-            'base': 'base',
-            'metric': None,
-            'sizes': {},
-            'location': '',
-        },
-    }
-    write_card(folder, results)
     check_sums(folder / SUMS)
     with caplog.at_level(logging.WARNING):
         open_model(str(folder))
     assert not caplog.records
     change_json(folder / 'config.json', mine=1)
-    (folder / 'README.md').write_text('# Mine\n')
     with caplog.at_level(logging.WARNING):
         open_model(str(folder))
     (record,) = caplog.records
-    assert 'config.json, README.md' in record.getMessage()
+    assert 'config.json' in record.getMessage()
 
 
 def test_saving_again(tmp_path, block, tokenizer, caplog):
