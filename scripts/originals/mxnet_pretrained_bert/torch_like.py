@@ -14,6 +14,7 @@ import mxnet as mx
 
 from model_zoo.checkpoint.mapping import Mapping
 from model_zoo.checkpoint.tensor_files import plain_arrays
+from model_zoo.opening import Weights
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
@@ -223,14 +224,8 @@ class TorchLike:
         exactly. CheckpointError if they don't, or if the shapes differ.
         """
         tensors, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
-        missing, unknown = self._assign(
-            tensors,
-            unknown,
-            'the state_dict',
-            allow_missing=not strict,
-            ignore_extra=not strict,
-            cast_dtype=True,
-        )
+        weights = Weights('the state_dict', tensors, unknown, None)
+        missing, unknown = self._assign(weights, None, not strict, not strict, True, 'current')
         self._is_new = False
         return LoadedKeys(*([name.lstrip('^') for name in names] for names in (missing, unknown)))
 
