@@ -68,11 +68,11 @@ def calibrate(output_dir, settings, model, loader, evaluate, name, metric):
     batches = [batch.inputs for batch in itertools.islice(loader, settings.num_calib_batches)]
     block = quantize(model, batches, settings.calib_mode, settings.quantized_dtype)
     model_name = f'model_bert_{name}_quantized_{settings.calib_mode}'
-    with written_together(output_dir) as folder:
-        block.export(os.path.join(folder, model_name))
     prefix = os.path.join(output_dir, model_name)
     best, report = evaluate(lambda batch: model(*batch.inputs))
     score, int8_report = evaluate(lambda batch: block(*batch.inputs))
+    with written_together(output_dir) as folder:
+        block.export(os.path.join(folder, model_name))
     logger.info('%s-symbol.json: %s %.4f, of float32 %.4f', prefix, metric, score, best)
     return prefix, {
         'metric': metric,
