@@ -12,7 +12,7 @@ import toy_data
 from script_runs import load_script, run
 
 import model_zoo
-from model_zoo.app.use import Labeller
+from model_zoo.app.use import results_of
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
@@ -326,7 +326,7 @@ def test_several_labels_a_text(folder, tmp_path):
     for (text, _), predicted in zip(rows, trained.predictions):
         scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
-    records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
+    records = results_of(trained.pipeline(), [text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     examined = json.loads((out / 'results.json').read_text())['examination']['dev']
     per_class = examined['tables']['Scores per label']
