@@ -26,26 +26,6 @@ def cross_entropy(F, scores, labels):
     return -total / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
 
 
-def distillation_loss(F, scores, expected, temperature=1.0):
-    """Return the divergence of a model's probabilities of classes from its teacher's.
-
-    It is the Kullback-Leibler divergence of the probabilities at a temperature, times its square,
-    which keeps the gradients' size (Hinton et al. 2015, section 2.1); mean over the batch.
-    """
-    scores, expected = F.cast(scores, 'float32'), F.cast(expected, 'float32')
-    log_probs = F.log_softmax(scores / temperature, axis=-1)
-    expected = F.log_softmax(expected / temperature, axis=-1)
-    divergence = F.sum(F.exp(expected) * (expected - log_probs), axis=-1)
-    return F.mean(divergence) * temperature**2
-
-
-def states_error(F, states, expected, valid_length):
-    """Return the mean squared error of the states of tokens, without padding."""
-    difference = F.cast(states, 'float32') - F.cast(expected, 'float32')
-    per_token = F.mean(F.square(difference), axis=-1)  # (B, L)
-    return F.sum(per_token) / F.sum(F.cast(valid_length, 'float32'))
-
-
 def binary_cross_entropy(F, scores, labels):
     """Return the mean binary cross-entropy over the labels that aren't -1; 0 where all are."""
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')

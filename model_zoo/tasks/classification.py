@@ -17,11 +17,9 @@ import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError
-from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import PAIRS, TEXTS, choose_columns, is_path, is_table, keep_rows
 from ..registry import family_of_class
-from ..training.job import describe_model
 from ..training.objective import mean_over_examples
 from .classification_data import (
     custom_task,
@@ -31,7 +29,6 @@ from .classification_data import (
     infer_labels,
     read_examples,
 )
-from .distillation import Distillation, make_student, open_teacher, teacher_layers
 from .labels import match_labels, name_labels
 from .linear import fit_head
 from .scores import usual_row
@@ -124,7 +121,6 @@ class ClassificationTask(Task):
     target = property(lambda self: self.record.target)
     predicted = property(lambda self: self.record.test_segments)
     lowers = property(lambda self: self.settings.do_lower_case)
-    _teacher = None
 
     @property
     def title(self):
@@ -152,8 +148,6 @@ class ClassificationTask(Task):
                 settings = settings.copy(**{f'{name}_file': source})
             else:
                 rows[name] = keep_rows(source)
-        if settings.teacher is not None and not names_files(settings.teacher):
-            raise InputError(f'{settings.teacher!r} is no model', field='teacher')
         record, changes = choose_data(settings, rows), {}
         if record.is_custom:
             changes['task_name'] = 'custom'
@@ -189,7 +183,6 @@ class ClassificationTask(Task):
             located,
             settings.labels,
             parameters=deployed or settings.model_parameters,
-            teacher=settings.teacher,
             trains=not settings.only_inference,
             order=settings.label_order,
         )
@@ -238,40 +231,16 @@ class ClassificationTask(Task):
         pooling = {'pooling': 'mean'} if self.settings.method == 'linear' else {}
         return {'num_labels': self.record.num_labels, **pooling}
 
-    def open(self, choice, contexts):
-        settings = self.settings
-        if settings.teacher is not None:
-            options = settings, self.record.num_labels, contexts
-            self._teacher, tokenizer = open_teacher(*options)
-        if settings.student_layers is None:
-            return super().open(choice, contexts)
-        self.base = f'{settings.student_layers} layers of its teacher'
-        count = self._teacher.config.num_hidden_layers
-        layers = teacher_layers(settings.student_layers, count, settings.teacher_layers)
-        return make_student(self._teacher, layers, contexts, settings.dtype), tokenizer
-
     def encode(self, rows, tokenizer):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def job(self, train):
-        job = {'train_file' if self.record.is_custom else 'data_dir': train}
-        if self._teacher is not None:
-            job['teacher'] = describe_model(self._teacher)
-        return job
+        return {'train_file' if self.record.is_custom else 'data_dir': train}
 
     # -- training
 
     def objective(self, model, data):
         settings, target, weights = self.settings, self.target, None
-        if self._teacher is not None:
-            return Distillation(
-                model,
-                self._teacher,
-                settings.teacher_layers,
-                settings.temperature,
-                settings.teacher_weight,
-                settings.states_weight,
-            ).objective()
         if settings.class_weights is not None:
             rows = [row.label for row in data.rows]
             weights = target.class_weights(settings.class_weights, rows)

@@ -22,7 +22,6 @@ import dataclasses
 import logging
 
 from ..errors import InputError, UnknownNameError
-from ..opening import locate
 from ..pretrained import find_files
 from ..pretrained.labels import LABEL_ORDER, Labels, label_fields
 from ..util.choices import GLUONNLP, ORIGINALS
@@ -36,9 +35,7 @@ _AUTHORS = {GLUONNLP: 'GluonNLP', ORIGINALS: 'pytorch-pretrained-BERT and Google
 _UNCLASSIFIED = {'swag', 'sentence_embedding'}  # tasks of other scripts, which have no classes
 
 
-def match_labels(
-    task, located, labels=None, parameters=None, teacher=None, trains=False, order=GLUONNLP
-):
+def match_labels(task, located, labels=None, parameters=None, trains=False, order=GLUONNLP):
     """Return a task with its labels in the order of a model's outputs.
 
     Parameters
@@ -50,8 +47,6 @@ def match_labels(
         The labels in the order of the outputs, which the user names.
     parameters : str, optional
         File of the weights, if they aren't the model's.
-    teacher : str, optional
-        Folder of the model whose order a student has.
     trains : bool
         Whether the model is to be trained. Its outputs keep their order if it was trained for the
         same labels; otherwise the order is `order`.
@@ -66,22 +61,12 @@ def match_labels(
         task = infer_labels(task)
     if labels is not None:
         return _in_users_order(task, labels, None if trains else stated)
-    if teacher is not None:
-        task = _follow(task, locate(teacher, weights=None, vocab=False).labels)
     if not trains:
         return _follow(task, stated)
     if not task.target.has_classes:
         return task
     known = stated.names and task.target.match(stated.names)
-    if teacher is None:
-        return task.with_labels(known or task.target.in_order(order))
-    if known and known != task.labels:
-        raise InputError(
-            f'the outputs of {located.name!r} are {", ".join(known)}, and its teacher has '
-            f'{", ".join(task.labels)}: both must have one order',
-            field='teacher',
-        )
-    return task
+    return task.with_labels(known or task.target.in_order(order))
 
 
 def _in_users_order(task, labels, stated):

@@ -38,7 +38,6 @@ __all__ = [
     'SquadSettings',
     'StorySettings',
     'TaggingSettings',
-    'TeacherSettings',
 ]
 
 #: loss of a sentence encoder -> the kinds of examples that it can learn from
@@ -52,39 +51,7 @@ def text_column():
     return setting(None, 'column of the texts, if a file is a table', 'usual free')
 
 
-class TeacherSettings(FinetuneSettings):
-    """Distillation: a small classifier learns from a large one."""
-
-    title = 'distillation'
-
-    teacher: str | None = setting(
-        None, 'folder of a trained model to learn from, too', excludes='only_inference'
-    )
-    student_layers: Count | None = setting(
-        None,
-        "start from N of the teacher's layers, its embeddings and its head",
-        excludes=' '.join(ModelSettings.defaults()),
-        needs='teacher',
-    )
-    teacher_layers: list[int] | None = setting(
-        None, "the teacher's layer, from 1, for each of the student's layers", needs='teacher'
-    )
-    temperature: float | None = setting(2.0, "the teacher's", above=0, needs='teacher')
-    teacher_weight: float | None = setting(
-        0.5, "share of the teacher's scores in the loss", at_least=0, at_most=1, needs='teacher'
-    )
-    states_weight: float | None = setting(
-        1.0, "weight of the layers' states", at_least=0, needs='teacher'
-    )
-
-    def derived(self):
-        values = super().derived()
-        if self.teacher is None:  # the others are no part of the job
-            values.update(dict.fromkeys(TeacherSettings.__annotations__))
-        return values
-
-
-class ClassificationSettings(DeploySettings, TeacherSettings, FileSettings, lr=5e-5):
+class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=5e-5):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
@@ -112,19 +79,19 @@ class ClassificationSettings(DeploySettings, TeacherSettings, FileSettings, lr=5
         False,
         'custom task: a text has any number of labels, separated by commas',
         'usual',
-        excludes='regression teacher',
+        excludes='regression',
     )
     method: str = setting(
         'full',
         "full: train the whole model; linear: only a classifier of the encoder's vectors",
         'usual',
         choices=['full', 'linear'],
-        excludes='teacher freeze comm_backend',
+        excludes='freeze comm_backend',
     )
     class_weights: list[str] | None = setting(
         None,
         "balanced, or labels' weights in the loss, such as bad=3 good=1",
-        excludes='regression multi_label teacher',
+        excludes='regression multi_label',
     )
     label_order: str = setting(
         GLUONNLP, "of a new model's labels", 'free', choices=[GLUONNLP, ORIGINALS]

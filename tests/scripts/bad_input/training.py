@@ -31,7 +31,6 @@ CLASSIFIER = [
         '--resume --only_inference',
         '--deploy',
         '--train_file no.tsv',
-        '--teacher no',
     ),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
     (['--task_name', 'MRPC', '--data_dir', 'no'], "no train set.*'no'"),
@@ -57,7 +56,6 @@ CLASSIFIER = [
         "label_column 0 of .*'label'.*--header",
     ),
     (['TOY', '--regression'], 'not a number'),
-    (['TOY', '--teacher', '.', '--temperature', '0'], '--temperature'),
 ]
 
 

@@ -180,17 +180,6 @@ def test_trainings_begin_with_an_order(folder):
     assert match_labels(get_task('STS-B'), place, trains=True) == get_task('STS-B')
 
 
-def test_a_student_has_its_teachers_order(tmp_path):
-    for name, names in [('teacher', NLI_OF_ORIGINALS), ('student', NLI_OF_GLUONNLP)]:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / 'config.json').write_text(json.dumps(named(*names, model_type='bert')))
-    task, teacher = get_task('MNLI'), str(tmp_path / 'teacher')
-    taught = match_labels(task, 'bert_12_768_12', teacher=teacher, trains=True)
-    assert taught.labels == NLI_OF_ORIGINALS
-    with pytest.raises(InputError):
-        match_labels(task, str(tmp_path / 'student'), teacher=teacher, trains=True)
-
-
 def test_a_custom_task_has_the_models_labels(folder, tmp_path):
     task = custom_task(['t'], 'y', files={'dev': 'dev.tsv'})
     adopted = match_labels(task, folder(named('Neg', 'Pos')))

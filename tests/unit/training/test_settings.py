@@ -25,7 +25,6 @@ def test_settings_do_not_change():
 def test_values_follow_from_others():
     assert TaggingSettings(cased=True).dataset == 'book_corpus_wiki_en_cased'
     assert ClassificationSettings(labels='a, b').labels == ['a', 'b']
-    assert ClassificationSettings().temperature is None  # without a teacher
     tokens = PretrainingSettings(train_file='x', batch_tokens=99)
     assert (tokens.batch_size, tokens.use_avg_len, tokens.num_buckets) == (99, True, 10)
     assert tokens.copy(lr=0.5).batch_size == 99
