@@ -53,7 +53,9 @@ def unigrams(processor):
     """Return a unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
     tokens = list(fairseq_ids(processor))
     message = read_message(processor.serialized_model_proto())
-    trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
+    trainer, normalizer = (
+        read_message(message.get(field, [b''])[0]) for field in (_TRAINER, _NORMALIZER)
+    )
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
         raise InputError(
             'only a SentencePiece model of the kind unigram, without bytes as pieces, can be opened'
@@ -88,13 +90,8 @@ def segment(processor, word, **options):
     A piece with only the prefix has an empty span. If one character became several pieces (a
     ligature), all of them have its span; the library gives it to the last one.
     """
-    if hasattr(processor, 'EncodeAsOffsetMapping'):
-        result = processor.Encode(word, out_type='offset_mapping', **options)
-        pieces, offsets = result['pieces'], list(result['offsets'])
-    else:  # older versions of the library, which have this instead
-        result = processor.Encode(word, out_type='immutable_proto', **options).pieces
-        pieces = [piece.piece for piece in result]
-        offsets = [(piece.begin, piece.end) for piece in result]
+    result = processor.Encode(word, out_type='offset_mapping', **options)
+    pieces, offsets = result['pieces'], list(result['offsets'])
     for position in range(len(pieces) - 2, -1, -1):
         start, end = offsets[position]
         if start == end and pieces[position] != PREFIX:
