@@ -72,21 +72,6 @@ def test_finished_files_are_left_out(folder, tmp_path, capsys):
     assert times == {name: os.stat(tmp_path / name).st_mtime_ns for name in times}
 
 
-def test_json_lines(folder, tmp_path):
-    for pooling in ([], ['--pooling', 'mean']):
-        for kind in ('npz', 'jsonl'):
-            argv = '--output_format', kind, '--num_workers', 1, *pooling
-            assert embed(folder, tmp_path, *argv) == 0
-        arrays = np.load(tmp_path / 'b.txt.npz')
-        lines = (tmp_path / 'b.txt.jsonl').read_text('utf-8').splitlines()
-        records = [json.loads(line) for line in lines]
-        if pooling:
-            assert (np.float32([each['vector'] for each in records]) == arrays['vectors']).all()
-        else:
-            tokens = [token for each in records for token in each['tokens']]
-            assert tokens == arrays['tokens'].tolist()
-
-
 def test_labels(folder, tmp_path, capsys):
     script = load_script('predict')
     argv = [folder / 'classifier', '--files', folder / '?.txt', '--output_dir', tmp_path]
