@@ -31,18 +31,6 @@ def save_model(processor, path, name):
     return path
 
 
-def fairseq_ids(processor):
-    """Return the tokens and ids of a model's pieces as fairseq has them, for XLM-R.
-
-    Its special tokens come first, and ``<mask>`` last.
-    """
-    problem = 'a piece of the SentencePiece model is not UTF-8'
-    with reporting(problem, errors=UnicodeDecodeError):
-        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
-    return {token: number for number, token in enumerate(tokens)}
-
-
 # numbers of fields in sentencepiece_model.proto
 _TRAINER, _NORMALIZER = 2, 3
 _MODEL_TYPE, _BYTE_FALLBACK, _CHARSMAP = 3, 35, 2
@@ -51,7 +39,9 @@ _UNIGRAM = 1
 
 def unigrams(processor):
     """Return a unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
-    tokens = list(fairseq_ids(processor))
+    with reporting('a piece of the model is not UTF-8', errors=UnicodeDecodeError):
+        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']  # fairseq's order
     message = read_message(processor.serialized_model_proto())
     trainer, normalizer = (
         read_message(message.get(field, [b''])[0]) for field in (_TRAINER, _NORMALIZER)

@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
+from model_zoo.blocks.graphs import without_graphs
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.choices import PRECISIONS
 
@@ -23,6 +24,7 @@ def check_exportable(block, name, precisions=PRECISIONS):
         raise InputError(
             f'{type(block).__name__} is not a model of this zoo; use its own export() method'
         )
+    wanted = 'float16' if block.precision == 'float16' else 'float32'
     for parameter in block.collect_params().values():
         try:
             parameter.list_ctx()
@@ -30,14 +32,12 @@ def check_exportable(block, name, precisions=PRECISIONS):
             raise InputError(
                 f'{parameter.name} has no value: initialize the block, or load its parameters'
             ) from error
-        wanted = 'float16' if block.precision == 'float16' else 'float32'
-        if np.dtype(parameter.dtype) != wanted:
+        if block.precision not in precisions or np.dtype(parameter.dtype) != wanted:
             raise InputError(
-                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the block computes in '
-                f'{block.precision}: call block.cast() with one of {", ".join(precisions)} first'
+                f'the block is {block.precision}, and {parameter.name} '
+                f'{np.dtype(parameter.dtype)}: call block.cast() with one of '
+                f'{", ".join(precisions)} first'
             )
-    if block.precision not in precisions:
-        raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be the beginning of a file name, but is {name!r}')
 
@@ -69,22 +69,9 @@ def map_arrays(function, value):
 
 @contextlib.contextmanager
 def plain_calls(block):
-    """Run `block` operator by operator, without its cached graphs and without keeping anything."""
-    blocks, saved = [], []
-    block.apply(blocks.append)
-    for part in blocks:
-        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(part, name)]
-        saved.append((part, {name: getattr(part, name) for name in names}))
-    try:
-        for part, values in saved:
-            for name in values:
-                setattr(part, name, False)
-        with mx.autograd.pause(train_mode=False):
-            yield
-    finally:
-        for part, values in saved:
-            for name, value in values.items():
-                setattr(part, name, value)
+    """Run `block` operator by operator, without its cached graphs, as in an evaluation."""
+    with without_graphs(block), mx.autograd.pause(train_mode=False):
+        yield
 
 
 def parameters_of(block):

@@ -102,16 +102,10 @@ def _files():
 
 def _engines():
     """Yield the engines that 'auto' chooses from, and the libraries of the extras."""
-    from model_zoo.inference.engines import choices
+    from model_zoo.inference.engines import FASTEST, has_engine
 
-    for work in ('forward', 'generation'):
-        for precision in ('float32', 'bfloat16', 'int8'):
-            ranked = choices(precision, work)
-            speeds = ', '.join(f'{each.engine} {each.speed:.2f}' for each in ranked)
-            is_best = not ranked or ranked[0].is_installed
-            cure = '' if is_best else ranked[0].cure
-            state = 'ok' if is_best else 'optional'
-            yield state, f'{precision} {work}', speeds or 'not measured on this processor', cure
+    for precision, engines in FASTEST.items():
+        yield 'ok', precision, ', '.join(filter(has_engine, engines)) or 'no engine', ''
     for extra, libraries in EXTRAS.items():
         for library in libraries:
             version, tested = _version(library), TESTED.get(library)

@@ -83,12 +83,6 @@ class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin)
             scores = F.cast(scores, 'float32')
         return -F.pick(scores, labels, axis=-1) * (labels >= 0), mems
 
-    def mirror(self, active=True):
-        super().mirror(active)
-        self.transformer.mirror(active)  # with labels it has its own graph
-        shared = {*self.softmax.collect_params()} & {*self.transformer.collect_params()}
-        self.transformer._tied = frozenset(shared)
-
     def read(self, words, labels, state=None):
         """Return the losses of the next segment of a text, without training.
 
@@ -134,11 +128,6 @@ class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin)
         return self._segments
 
     # -- generation -----------------------------------------------------------------------------
-
-    @property
-    def generates_in_onnx(self):
-        """Whether `same_length` is set: a step then sees nothing but a memory of hidden states."""
-        return self.config.same_length
 
     def _clear_cached_op(self):
         super()._clear_cached_op()

@@ -5,7 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.layers.cells import FeedForward, MirroredCell
+from model_zoo.layers.cells import FeedForward
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
 from .adaptive import initializers
@@ -61,7 +61,6 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         heads = self._num_heads, self._head_size = config.n_head, config.d_head
         units, inner = config.d_model, config.n_head * config.d_head
         initializer, _ = initializers(config)
-        options = {'use_bias': False, 'flatten': False, 'weight_initializer': initializer}
         with self.name_scope():
             # rows of all heads' queries, then their keys, then their values
             self.qkv_weight = self.params.get(
@@ -73,8 +72,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
                     for name in ('content_bias', 'position_bias')
                 ]
             self.content_bias, self.position_bias = biases
-            self.relative = Dense(inner, in_units=units, prefix='relative_', **options)
-            self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
+            self.relative = Dense(inner, units, initializer, use_bias=False, prefix='relative_')
+            self.proj = Dense(units, inner, initializer, use_bias=False, prefix='proj_')
             self.dropout = nn.Dropout(config.dropatt)
 
     def _dense(self, F, x, weight, parts=1):
@@ -245,7 +244,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
 
 
-class RelativeCell(MirroredCell):
+class RelativeCell(HybridBlock):
     """One layer: relative attention and feed-forward, with residuals and normalization.
 
     Inputs
@@ -281,13 +280,12 @@ class RelativeCell(MirroredCell):
             self.dropout = nn.Dropout(config.dropout)
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):
-        with self._marked():
-            context = x if memory is None else F.concat(memory, x, dim=0)
-            query, source = x, context
-            if self._pre_norm:
-                source = self.attention_norm(context)
-                query = source if memory is None else self.attention_norm(x)
-            attended, key, value = self.attention(query, source, positions, mask, frame)
+        context = x if memory is None else F.concat(memory, x, dim=0)
+        query, source = x, context
+        if self._pre_norm:
+            source = self.attention_norm(context)
+            query = source if memory is None else self.attention_norm(x)
+        attended, key, value = self.attention(query, source, positions, mask, frame)
         return self._after(x, attended), context, key, value
 
     def remember(self, F, memory):
@@ -308,11 +306,8 @@ class RelativeCell(MirroredCell):
 
     def _after(self, x, attended):
         """Return the cell's output from its input and the attention's output."""
-        with self._marked():
-            x = x + self.dropout(attended)
-            if self._pre_norm:
-                change = self.dropout(self.ffn(self.ffn_norm(x)))
-            else:
-                x = self.attention_norm(x)
-                x = x + self.dropout(self.ffn(x))
-        return x + change if self._pre_norm else self.ffn_norm(x)
+        x = x + self.dropout(attended)
+        if self._pre_norm:
+            return x + self.dropout(self.ffn(self.ffn_norm(x)))
+        x = self.attention_norm(x)
+        return self.ffn_norm(x + self.dropout(self.ffn(x)))

@@ -17,19 +17,16 @@ from inputs import (
 ADAM = {'learning_rate': 2e-5, 'wd': 0.01}
 
 
-def _bert_inputs(shape=(16, 64)):
+def _bert_inputs(shape):
     return [array.astype('int32') for array in make_batch(shape)]
 
 
-def _engine(options, block, engine, precision, *example):
-    """Return an engine of this project; OpenVINO's INT8 is calibrated with the example."""
+def _engine(options, block, engine, precision):
+    """Return an engine of this project."""
     from model_zoo.inference import make_engine
 
     os.environ['MXNET_HOME'] = options.folder  # where it keeps its file
-    made = make_engine(block, engine, precision)
-    if example and (engine, precision) == ('openvino', 'int8'):
-        made.run(*example)
-    return made
+    return make_engine(block, engine, precision)
 
 
 def forward(options, engine, precision):
@@ -39,7 +36,7 @@ def forward(options, engine, precision):
     block = BertModel(BertConfig(**bert_sizes(options)))
     mx.random.seed(0)
     block.initialize()
-    made = _engine(options, block, engine, precision, *_bert_inputs())
+    made = _engine(options, block, engine, precision)
 
     def prepare(shape):
         batch = _bert_inputs(shape)

@@ -140,7 +140,6 @@ CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
     (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
     (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
-    (['bert', 'numpy', 'bert_transformers'], 'unknown format of BertForPreTraining'),
     (
         ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],
         'lacks parameters of a BertForQuestionAnswering: span_classifier',
