@@ -8,6 +8,8 @@ from model_zoo.tokenization.bpe import byte_level, read_pairs
 
 from .sentence_pieces import open_model, unigrams
 
+__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
+
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 
 

@@ -70,7 +70,6 @@ SQUAD = [
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'dev-2.json'], 'use --version_2'),
     (['TOY', '--train_file', 'shift.json'], 'not at its answer_start'),
-    (['TOY', '--train_file', 'blank.json'], 'no paragraph with a word'),
 ]
 
 

@@ -152,28 +152,6 @@ def test_a_test_set_is_scored_or_predicted(folder):
     assert bare.test_scores == {} and len(bare.predictions) == 2
 
 
-CONTEXT = 'a b c d e f'
-OTHERS = {
-    'token-classification': ([(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy'),
-    'question-answering': ([('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1'),
-    'multiple-choice': ([('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy'),
-    'sentence-similarity': (
-        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6,
-        'spearman',
-    ),
-}
-
-
-@pytest.mark.parametrize('task', OTHERS)
-def test_other_tasks(folder, task):
-    rows, metric = OTHERS[task]
-    options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
-    options = {**options, 'max_length': 16}
-    trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
-    assert metric in trained.scores and len(trained.predictions) == 3
-    assert trained.test_scores.keys() == trained.scores.keys()
-
-
 def test_a_block_is_trained_in_place(folder):
     block, tokenizer, _ = model_zoo.open_model(folder, 'classification', num_labels=2)
     before = block.classifier.weight.data().asnumpy()
