@@ -26,8 +26,6 @@ EXTRAS = {
     'horovod': ('horovod', 'several workers'),
     'datasets': ('datasets', "folders of Hugging Face's datasets"),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
-    'wandb': ('wandb', 'curves in Weights & Biases'),
-    'mlflow': ('mlflow', 'curves in MLflow'),
     'fastapi': ('serve', 'serving models over HTTP'),
     'uvicorn': ('serve', 'serving models over HTTP'),
     'ray': ('ray', 'work on several machines'),
