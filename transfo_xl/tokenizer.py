@@ -20,7 +20,7 @@ import tokenizers
 from tqdm import tqdm
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization import Frame, Tokenizer
+from model_zoo.tokenization import Frame, ListedPieces, Tokenizer
 from model_zoo.tokenization.encoding import NO_FRAMES, checked, list_of_texts
 from model_zoo.tokenization.library_files import split_at_spaces
 from model_zoo.tokenization.vocab import find_roles, make_vocab
@@ -119,27 +119,6 @@ class CountedWords:
                 "either; build it from a text that has the word, or with special=['<unk>', ...]"
             )
         return number
-
-
-class _Words:
-    __slots__ = ('_owner', '_text')
-
-    def __init__(self, owner, text):
-        self._owner, self._text = owner, text
-
-    def ids(self):
-        return [self._owner.get_idx(word) for word in self.tokens()]
-
-    def tokens(self):
-        return self._owner.tokenize(self._text)
-
-    words = tokens
-
-    def numbers(self):
-        return list(range(len(self.tokens())))
-
-    def offsets(self):
-        return self._owner._spans(checked(self._text))
 
 
 class TransfoXLTokenizer(CountedWords, Tokenizer):
@@ -305,15 +284,17 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
                 first += len(word) + len(self.delimiter)
         return [(start + first, start + end) for first, end in spans]
 
-    def _pieces(self, texts):
-        return [_Words(self, text) for text in texts]
+    def _pieces(self, texts, fast=False):
+        pieces = []
+        for text in texts:
+            words, spans = self.tokenize(text), self._spans(checked(text))
+            ids = list(map(self.get_idx, words))
+            pieces.append(ListedPieces(ids, words, spans, list(range(len(words))), words))
+        return pieces
 
-    def _around(self, add_special_tokens, add_eos=False, add_double_eos=False):
-        first, last = (), ()
-        if add_special_tokens and add_double_eos:
-            first, last = ('<S>',), ('<S>',)
-        elif add_special_tokens and add_eos:
-            last = ('<eos>',)
+    def _frames_with(self, add_eos=False, add_double_eos=False):
+        first = ('<S>',) if add_double_eos else ()
+        last = first or (('<eos>',) if add_eos else ())
         return tuple(Frame.of((first, *between, last), self._id_of) for between in ((), ((),)))
 
     def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from ..blocks.graphs import finish_backward
-
 
 class Objective(NamedTuple):
     """A sum of terms. Each is the mean of a loss over things that are counted in advance.
@@ -61,7 +59,6 @@ class Objective(NamedTuple):
                 shares = zip(arrays, weights.tolist())
                 head = mx.nd.add_n(*[term if w == 1 else term * w for term, w in shares])
             head.backward()
-            finish_backward()
             factors = [*batch_counts.tolist(), *[1.0] * (len(arrays) - len(batch_counts))]
             arrays = [each.detach().astype('float32').as_in_context(mx.cpu()) for each in arrays]
             sums.append(mx.nd.concat(*[n * each for n, each in zip(factors, arrays)], dim=0))

@@ -334,9 +334,6 @@ class DeviceSettings(Settings):
     loss_scale: float | None = setting(
         None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0
     )
-    mirror: bool = setting(
-        False, 'save memory: recompute layers in the backward pass', on_resume='free'
-    )
     optimize_on_cpu: bool = setting(
         False, "keep the optimizer's states off the GPU", on_resume='free'
     )

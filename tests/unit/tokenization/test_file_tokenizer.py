@@ -10,7 +10,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tokenization import FileTokenizer
 
 LINES = ['the quick brown fox', 'a lazy dog jumps over the caf\u00e9', 'foxes and dogs 123'] * 4
@@ -207,7 +207,7 @@ def test_bad_input(rust, tokenizer, tmp_path):
         tokenizer.decode([-1])
     with pytest.raises(InputError):
         tokenizer.encode(b'a')
-    with pytest.raises(InputError):
+    with pytest.raises(UnknownNameError):
         FileTokenizer(rust, {'end': 'a'})
     with pytest.raises(InputError):
         FileTokenizer(rust, {'pad': '<nowhere>'})
