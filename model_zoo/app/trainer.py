@@ -468,7 +468,6 @@ class Trainer(Callback):
         """Write the epoch's parameters, and the results so far."""
         state, epoch, start = loop.state, record['epoch'], self._file_name
         loop.block.save_parameters(self.path(epoch))
-        loop.weights = self.path(epoch)
         last = range(epoch + 1 - self.settings.keep_checkpoints, epoch + 1)
         kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
         for name in os.listdir(self.folder.path):
