@@ -52,7 +52,6 @@ setup(
     package_data={
         **{name: ['py.typed'] for name in PACKAGES},
         'model_zoo.app': ['templates/*'],
-        'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
             'originals/*/*.py',

@@ -71,9 +71,10 @@ class BertConfig(AttentionConfig):
     num_labels: int = 2
     pruned_heads: dict | None = None
 
-    def to_format(self, format, architecture):
+    def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
-        if architecture.endswith('ForQuestionAnswering'):  # transformers makes it of num_labels
+        # transformers makes the outputs of num_labels
+        if format != 'native' and architecture.endswith('ForQuestionAnswering'):
             fields['num_labels'] = 2
         return 'bert_config.json' if format == 'tensorflow' else name, fields
 
@@ -146,8 +147,8 @@ class DistilBertConfig(AttentionConfig):
     decoder_act = property(attrgetter('activation'))
     position_rows = property(attrgetter('max_position_embeddings'))
 
-    def to_format(self, format, architecture):
-        if self.layer_norm_eps != DISTILBERT_EPS:
+    def to_format(self, format, architecture=None):
+        if format != 'native' and self.layer_norm_eps != DISTILBERT_EPS:
             raise InputError(
                 f'layer_norm_eps is {self.layer_norm_eps}, and other programs compute DistilBERT '
                 f'with {DISTILBERT_EPS}'

@@ -85,7 +85,7 @@ def _parse(argv, model):
         '--dtype',
         default='float32',
         choices=[*PRECISIONS, 'int8'],
-        help='precision of the model; int8 needs --engine onnxruntime or openvino',
+        help='precision of the model; int8 needs --engine onnxruntime',
     )
     add(
         '--engine',

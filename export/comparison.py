@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
+from model_zoo.blocks.graphs import without_graphs
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.choices import PRECISIONS
 
@@ -69,22 +70,9 @@ def map_arrays(function, value):
 
 @contextlib.contextmanager
 def plain_calls(block):
-    """Run `block` operator by operator, without its cached graphs and without keeping anything."""
-    blocks, saved = [], []
-    block.apply(blocks.append)
-    for part in blocks:
-        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(part, name)]
-        saved.append((part, {name: getattr(part, name) for name in names}))
-    try:
-        for part, values in saved:
-            for name in values:
-                setattr(part, name, False)
-        with mx.autograd.pause(train_mode=False):
-            yield
-    finally:
-        for part, values in saved:
-            for name, value in values.items():
-                setattr(part, name, value)
+    """Run `block` operator by operator, without its cached graphs, as in an evaluation."""
+    with without_graphs(block), mx.autograd.pause(train_mode=False):
+        yield
 
 
 def parameters_of(block):

@@ -48,7 +48,7 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
             del values['n_vocab']
         return super().from_dict(values)
 
-    def to_format(self, format, architecture):
+    def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
         if format == 'tensorflow':
             if self.intermediate_size != 4 * self.n_embd:

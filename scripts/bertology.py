@@ -1,17 +1,14 @@
 """Study the attention heads of BERT, OpenAI GPT or GPT-2, and prune the unimportant ones.
 
-    python bertology.py --model output_dir/best_model --task_name MRPC --try_masking \\
-        --sentence 'Time flies like an arrow .'
+    python bertology.py --model output_dir/best_model --task_name MRPC --try_masking
     python bertology.py --model gpt2 --dev_file valid.txt --try_masking
 
 The flags are the same as in pytorch-pretrained-bert's bertology.py. The data is the dev set of a
 task of finetune_classifier.py, or of your own task, for a BERT that was trained on it; for OpenAI
-GPT and GPT-2 it is a text. With --sentence and no data, only the sentence's attention is drawn.
+GPT and GPT-2 it is a text.
 
 ``--output_dir`` receives the log and ``results.json`` with the entropy of each head's attention,
-its importance (how much the loss depends on its output) and its rank. ``entropy.png`` and
-``importance.png`` show them. With ``--sentence``, ``attention_LAYER.png`` shows which tokens
-attend to which.
+its importance (how much the loss depends on its output) and its rank.
 
 ``--try_masking`` turns heads off, the least important ones first, until the metric falls below
 ``--masking_threshold`` of its first value. (A language model's metric is 1 / perplexity.) Then it
@@ -65,12 +62,6 @@ def parse_arguments(argv=None):
     add('--try_masking', action='store_true', help='turn heads off, and prune them')
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must remain')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
-    add(
-        '--sentence',
-        nargs='+',
-        help='draw the attention over a sentence, or for BERT over a '
-        'pair; without data, do nothing else',
-    )
     add_fields(parser, ClassificationSettings, 'encoding')
     add_settings(parser, ModelSettings)
     add_fields(parser, DeviceSettings, 'gpu')
@@ -85,10 +76,8 @@ def parse_arguments(argv=None):
     for name in ('masking_threshold', 'masking_amount'):
         if not 0 < getattr(args, name) < 1:
             raise InputError(f'must be between 0 and 1, not {getattr(args, name)}', field=name)
-    if not all(sentence.strip() for sentence in args.sentence or ()):
-        raise InputError('is empty: give a text', field='sentence')
     if args.model is None:
-        raise InputError('give `model`, a name or a folder')
+        raise InputError('`model` is missing: a name or a folder')
     return args
 
 

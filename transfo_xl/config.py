@@ -159,7 +159,7 @@ class TransfoXLConfig(Config):
             fields = {'tie_projs': None, **fields}
         return super().changed(fields)
 
-    def to_format(self, format, architecture):
+    def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
         if format in PYTORCH_FORMATS:
             fields.update(n_token=self.vocab_size, tie_word_embeddings=self.tie_weight)

@@ -83,12 +83,6 @@ class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin)
             scores = F.cast(scores, 'float32')
         return -F.pick(scores, labels, axis=-1) * (labels >= 0), mems
 
-    def mirror(self, active=True):
-        super().mirror(active)
-        self.transformer.mirror(active)  # with labels it has its own graph
-        shared = {*self.softmax.collect_params()} & {*self.transformer.collect_params()}
-        self.transformer._tied = frozenset(shared)
-
     def read(self, words, labels, state=None):
         """Return the losses of the next segment of a text, without training.
 

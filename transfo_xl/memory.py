@@ -74,10 +74,6 @@ class CarriedMemory(Block):
             setattr(self, f'memory{number}', parameter)
             self._memories.append(parameter)
 
-    def mirror(self, active=True):
-        """See `ZooBlock.mirror`."""
-        self.model.mirror(active)
-
     def forward(self, batch):
         # copies: the gradient needs what the model was given, and the memories change below
         first = self._first if batch.is_first else [self._read(p) for p in self._memories]

@@ -23,7 +23,6 @@ class TransfoXLBlock(ZooBlock):
 
     config_class = TransfoXLConfig
     architectures = ARCHITECTURES
-    text_inputs = ('words', 'mems', 'valid_length')
     _graph_lengths = None
 
     @property

@@ -5,7 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.layers.cells import FeedForward, MirroredCell
+from model_zoo.layers.cells import FeedForward
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
 from .adaptive import initializers
@@ -245,7 +245,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
 
 
-class RelativeCell(MirroredCell):
+class RelativeCell(HybridBlock):
     """One layer: relative attention and feed-forward, with residuals and normalization.
 
     Inputs
@@ -281,13 +281,12 @@ class RelativeCell(MirroredCell):
             self.dropout = nn.Dropout(config.dropout)
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):
-        with self._marked():
-            context = x if memory is None else F.concat(memory, x, dim=0)
-            query, source = x, context
-            if self._pre_norm:
-                source = self.attention_norm(context)
-                query = source if memory is None else self.attention_norm(x)
-            attended, key, value = self.attention(query, source, positions, mask, frame)
+        context = x if memory is None else F.concat(memory, x, dim=0)
+        query, source = x, context
+        if self._pre_norm:
+            source = self.attention_norm(context)
+            query = source if memory is None else self.attention_norm(x)
+        attended, key, value = self.attention(query, source, positions, mask, frame)
         return self._after(x, attended), context, key, value
 
     def remember(self, F, memory):
@@ -308,11 +307,8 @@ class RelativeCell(MirroredCell):
 
     def _after(self, x, attended):
         """Return the cell's output from its input and the attention's output."""
-        with self._marked():
-            x = x + self.dropout(attended)
-            if self._pre_norm:
-                change = self.dropout(self.ffn(self.ffn_norm(x)))
-            else:
-                x = self.attention_norm(x)
-                x = x + self.dropout(self.ffn(x))
-        return x + change if self._pre_norm else self.ffn_norm(x)
+        x = x + self.dropout(attended)
+        if self._pre_norm:
+            return x + self.dropout(self.ffn(self.ffn_norm(x)))
+        x = self.attention_norm(x)
+        return self.ffn_norm(x + self.dropout(self.ffn(x)))

@@ -1,8 +1,7 @@
 """Analysis of attention heads, and pruning.
 
 ``measure_heads`` -> ``normalize_importance`` -> ``mask_heads`` -> ``heads_to_prune`` -> the block's
-``prune_heads``; ``plot_heads`` and ``plot_attention`` draw the results. They work with every
-:class:`model_zoo.blocks.attention_block.AttentionBlock`.
+``prune_heads``. They work with every :class:`model_zoo.blocks.attention_block.AttentionBlock`.
 """
 
 from .heads import (
@@ -15,7 +14,6 @@ from .heads import (
     measure_heads,
     normalize_importance,
 )
-from .pictures import plot_attention, plot_heads
 
 __all__ = [
     'HeadMeasures',
@@ -26,6 +24,4 @@ __all__ = [
     'mask_heads',
     'measure_heads',
     'normalize_importance',
-    'plot_attention',
-    'plot_heads',
 ]

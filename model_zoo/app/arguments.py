@@ -134,7 +134,7 @@ def check_engine(settings):
 def check_precision(args):
     """Raise InputError if the precision isn't one of the engine's."""
     if args.engine == 'mxnet' and args.precision == 'int8':
-        raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
+        raise InputError('int8 needs `engine` onnxruntime', field='precision')
     if args.engine == 'mxnet' and args.precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 

@@ -1,21 +1,18 @@
 """The command ``zoo bertology``: study the attention heads of a model, and prune some."""
 
+import dataclasses
 import logging
 import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import mxnet as mx
 import numpy as np
 
 from .. import analysis
-from ..analysis.study import (
-    ClassifierSubject,
-    HeadStudy,
-    LanguageModelSubject,
-    OneSentence,
-    SentencePair,
-    rank_heads,
-)
 from ..batches import BucketedLoader
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..registry import get_family
 from ..tasks.classification import ClassificationSettings, ClassifierFeatures, choose_data
 from ..tasks.classification_data import read_examples
@@ -23,6 +20,7 @@ from ..tasks.labels import match_labels
 from ..tasks.language_model import BlockLoader
 from ..tasks.tables import check_files
 from ..tasks.task import save_trained
+from ..util.display import progress
 from ..util.reading import read_text
 from . import cli
 from .model_choice import ModelChoice, family_of
@@ -48,8 +46,24 @@ DECODERS = 'gpt', 'gpt2'
 FAMILIES = 'bert', *DECODERS, 'roberta', 'xlmr', 'distilbert', 'electra'
 
 
+@dataclasses.dataclass
+class Subject:
+    """A model, and the data that its heads are measured on."""
+
+    model: Any
+    tokenizer: Any
+    loader: Iterable
+    metric: str
+    #: ``predict(batch, head_mask=None)``, the model's output
+    predict: Callable
+    #: of `measure_heads`
+    forward: Callable
+    #: ``scores(outputs)``, the scores by name of the outputs of `forward`
+    scores: Callable
+
+
 def study_heads(args):
-    """Do what the command's arguments say."""
+    """Measure the heads that a command's arguments choose; with ``try_masking``, prune some."""
     args.family = family_of(args.model, args.dataset)
     if args.family not in FAMILIES:
         raise InputError(
@@ -57,71 +71,114 @@ def study_heads(args):
             f'{", ".join(FAMILIES)}',
             field='model',
         )
-    is_alone = _complete(args)
+    is_decoder = args.family in DECODERS
+    if is_decoder:
+        _check_text(args)
+    else:
+        args.task_name = args.task_name or ('custom' if args.dev_file else 'MRPC')
     ctx = cli.get_ctx(args.gpu)
     folder = RunFolder(args, 'log_bertology.txt')
-    if is_alone:
-        subject = _open_alone(args, ctx)
-    elif args.family in DECODERS:
-        subject = _open_language_model(args, ctx)
-    else:
-        subject = _open_classifier(args, ctx)
-    path, results = folder.file('results.json'), {}
-    if args.sentence:
-        results['attention'] = _draw_attention(args, folder, subject, ctx)
-    if is_alone:
+    subject = (_open_language_model if is_decoder else _open_classifier)(args, ctx)
+    scores, importance, entropy = _measure(subject, args)
+    logger.info('scores: %s', scores)
+    path = folder.file('results.json')
+    results = {
+        'scores': scores,
+        'entropy': _nested(entropy),
+        'importance': _nested(importance),
+        'ranks': _nested(_ranks(importance), int),
+    }
+    write_results(path, vars(args), **results)
+    if args.try_masking:
+        pruning = _prune(subject, args, scores, importance)
+        save_trained(folder.file('pruned_model'), subject.model, subject.tokenizer)
+        results['pruning'] = {**pruning, 'model': 'pruned_model'}
         write_results(path, vars(args), **results)
-        return
-    study = HeadStudy(
-        subject,
+
+
+def _measure(subject, args, mask=None, title='heads'):
+    """Return the scores by name, normalized importance, and entropy."""
+    measures = analysis.measure_heads(subject.model, subject.forward, subject.loader, mask, title)
+    importance = analysis.normalize_importance(
+        measures.importance,
         by_layer=not args.dont_normalize_importance_by_layer,
         overall=not args.dont_normalize_global_importance,
     )
-    scores, importance, entropy = study.measure()
-    for name, values in (('entropy', entropy), ('importance', importance)):
-        analysis.plot_heads(folder.file(f'{name}.png'), values, f'{name}, {subject.name}', name)
-    results.update(
-        scores=scores,
-        entropy=_nested(entropy),
-        importance=_nested(importance),
-        ranks=_nested(rank_heads(importance), int),
+    return subject.scores(measures.outputs), importance, measures.entropy
+
+
+def _prune(subject, args, scores, importance):
+    """Mask heads, least important first, and prune those that the model doesn't need."""
+    model, metric = subject.model, subject.metric
+
+    def measure(mask):
+        scores, importance, _ = _measure(subject, args, mask, 'masking')
+        return scores[metric], importance
+
+    mask, steps = analysis.mask_heads(
+        measure,
+        analysis.heads_left(model.config),
+        scores[metric],
+        importance,
+        args.masking_threshold,
+        args.masking_amount,
     )
-    logger.info('scores: %s', scores)
-    baseline = subject.baseline()
-    if baseline is not None:
-        _compare(scores[subject.metric], baseline[subject.metric], subject.metric)
-        results['baseline'] = baseline
-    if args.try_masking:
-        write_results(path, vars(args), **results)
-        found = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
-        save_trained(folder.file('pruned_model'), subject.model, subject.tokenizer)
-        left, all_heads = found['after']['heads'], found['before']['heads']
-        logger.info('%d of %d heads remain; the model is in pruned_model', left, all_heads)
-        results['pruning'] = {**found, 'model': 'pruned_model'}
-    write_results(path, vars(args), **results)
+    masked, _, _ = _measure(subject, args, mask, 'masked')
+    before = _facts(subject, scores)
+    pruned = analysis.heads_to_prune(mask, model.config)
+    model.prune_heads(pruned)
+    after = _facts(subject, _measure(subject, args, title='pruned')[0])
+    logger.info('before pruning: %s', before)
+    logger.info('after pruning, in pruned_model: %s', after)
+    return {
+        'metric': metric,
+        'steps': [step._asdict() for step in steps],
+        'head_mask': mask.astype(int).tolist(),
+        'pruned_heads': pruned,
+        'before': before,
+        'masked': masked,
+        'after': after,
+        'speedup': after['sequences_per_second'] / before['sequences_per_second'],
+    }
 
 
-def _complete(args):
-    """Check what depends on the family, and set the task; return whether there is no data."""
-    is_decoder = args.family in DECODERS
-    for name in OF_BERT if is_decoder else ():
-        if getattr(args, name) is not None:
+def _facts(subject, scores):
+    """Return the figures to compare before and after pruning; the speed is the best of three."""
+    parameters, speeds = subject.model.collect_params().values(), []
+    for _ in range(3):
+        started, count = time.perf_counter(), 0
+        for batch in progress(subject.loader, 'batches', 'speed'):
+            subject.predict(batch).wait_to_read()
+            count += batch.valid_length.shape[0]
+        speeds.append(count / (time.perf_counter() - started))
+    return {
+        **scores,
+        'heads': int(analysis.heads_left(subject.model.config).sum()),
+        'parameters': int(sum(np.prod(parameter.shape) for parameter in parameters)),
+        'sequences_per_second': max(speeds),
+    }
+
+
+def _ranks(importance):
+    """Return the ranks of the heads: 0 is the most important one, NaN a missing one."""
+    missing = np.isnan(importance)
+    order = np.argsort(np.where(missing, np.inf, -importance), axis=None)
+    ranks = np.argsort(order).reshape(importance.shape)
+    return np.where(missing, np.nan, ranks)
+
+
+def _nested(values, convert=float):
+    return [[None if np.isnan(value) else convert(value) for value in row] for row in values]
+
+
+def _check_text(args):
+    """Raise InputError if the data isn't a text, for a language model."""
+    for name in OF_BERT:
+        if vars(args)[name] is not None:
             raise InputError(f'is not for {args.family}', field=name)
-    if not is_decoder and args.task_name is None and args.dev_file is not None:
-        args.task_name = 'custom'
-    has_data = args.task_name or args.data_dir or args.dev_file or args.try_masking
-    is_alone = bool(args.sentence) and not has_data
-    if is_decoder and not is_alone:
-        if args.dev_file is None:
-            raise InputError(f'{args.model!r} is a language model: it needs `dev_file`')
-        check_files(args, 'dev_file')
-    elif not is_alone:
-        args.task_name = args.task_name or 'MRPC'
-    if len(args.sentence or ()) > (1 if is_decoder else 2):
-        raise InputError(
-            f'has {len(args.sentence)}, which are too many; put each in quotes', field='sentence'
-        )
-    return is_alone
+    if args.dev_file is None:
+        raise InputError(f'{args.model!r} is a language model: it needs `dev_file`')
+    check_files(args, 'dev_file')
 
 
 def _set_length(args, model):
@@ -137,7 +194,7 @@ def _set_length(args, model):
 def _open_classifier(args, ctx):
     """Open BERT with the dev set of a task."""
     settings = ClassificationSettings(
-        **{name: getattr(args, name) for name in OF_DATA}, only_inference=True
+        **{name: vars(args)[name] for name in OF_DATA}, only_inference=True
     )
     task, choice = choose_data(settings), ModelChoice(args)
     task = match_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
@@ -154,11 +211,32 @@ def _open_classifier(args, ctx):
     labels = np.array([feature.label for feature in features])
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
     logger.info('%s, %s: %d examples', task.name, segment, len(examples))
-    return ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
+    target = task.target
+    metric = args.metric_name or target.metrics[0]
+    UnknownNameError.check(f'`metric_name` of {task.name}', metric, target.metrics)
+
+    def predict(batch, head_mask=None):
+        return model(*batch.inputs, head_mask=head_mask)
+
+    def forward(batch, head_mask):
+        outputs, attentions = predict(batch, head_mask)
+        if target.has_classes:
+            losses = -mx.nd.pick(mx.nd.log_softmax(outputs), batch.labels)
+        else:
+            losses = (outputs.reshape((-1,)) - batch.labels) ** 2
+        return losses.sum(), attentions, (batch.indices, outputs)
+
+    def scores(outputs):
+        rows = np.concatenate([rows.asnumpy() for _, rows in outputs])
+        order = np.argsort(np.concatenate([indices for indices, _ in outputs]))
+        return target.scores(labels, rows[order])
+
+    return Subject(model, tokenizer, loader, metric, predict, forward, scores)
 
 
 def _open_language_model(args, ctx):
     """Open OpenAI GPT or GPT-2 with a text."""
+    UnknownNameError.check('`metric_name`', args.metric_name or 'likelihood', ('likelihood',))
     head = get_family(args.family).block_class('language_model')
     model, tokenizer = ModelChoice(args).build(head, ctx)
     _set_length(args, model)
@@ -166,52 +244,20 @@ def _open_language_model(args, ctx):
     if args.data_subset is not None:
         tokens = tokens[: args.data_subset * (size - 1) + 1]
     loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
-    logger.info('%s: %d tokens', args.dev_file, len(tokens))
-    name = os.path.basename(args.dev_file)
-    return LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
+    logger.info('%s: %d tokens', os.path.basename(args.dev_file), len(tokens))
 
+    def predict(batch, head_mask=None):
+        words, length = batch.words, batch.valid_length
+        return model(words, valid_length=length, lm_labels=words, head_mask=head_mask)
 
-def _open_alone(args, ctx):
-    """Open a model without data, to study its backbone alone."""
-    family, choice = get_family(args.family), ModelChoice(args)
-    if args.family in DECODERS:
-        subject = OneSentence(*choice.build(family.block_class('language_model'), ctx))
-    else:
-        # the attentions are the last output if nothing follows the layers
-        nothing_more = {f'use_{part}': False for part in family.base.optional_parts}
-        subject = SentencePair(*choice.build(family.base, ctx, **nothing_more))
-    _set_length(args, subject.model)
-    return subject
+    def forward(batch, head_mask):
+        loss, attentions = predict(batch, head_mask)
+        loss = loss * batch.count
+        return loss, attentions, (batch.count, loss)
 
+    def scores(outputs):
+        counts, losses = zip(*outputs)
+        loss = sum(float(loss.asscalar()) for loss in losses) / sum(counts)
+        return {'likelihood': float(np.exp(-loss)), 'perplexity': float(np.exp(loss))}
 
-def _draw_attention(args, folder, subject, ctx):
-    """Write a picture for each layer; return an entry for results.json."""
-    inputs, tokens = subject.encode(args.sentence, args.max_length, ctx)
-    names = []
-    for layer, attention in enumerate(analysis.attention_of(subject.model, *inputs)):
-        names.append(f'attention_{layer}.png')
-        analysis.plot_attention(
-            folder.file(names[-1]),
-            attention[0],
-            tokens,
-            [f'head {head}' for head in subject.model.config.kept_heads(layer)],
-            f'layer {layer}: a row for each token that looks, a column for what it looks at',
-        )
-    return {'tokens': tokens, 'pictures': names}
-
-
-def _nested(values, convert=float):
-    return [[None if np.isnan(value) else convert(value) for value in row] for row in values]
-
-
-def _compare(score, guess, metric):
-    """Warn if the model is no better than a guess."""
-    logger.info('%s of always giving the same answer: %.4f', metric, guess)
-    if not score > guess:
-        logger.warning(
-            "the model's %s, %.4f, is not above a guess's, %.4f: train it for the task first, or "
-            'its heads say little',
-            metric,
-            score,
-            guess,
-        )
+    return Subject(model, tokenizer, loader, 'likelihood', predict, forward, scores)

@@ -192,7 +192,7 @@ def write_report(folder, results, is_final=False):
           the dev set for the card's ``widget``, or None
         - ``location``, the path or URL of the folder after the run
 
-        Its ``examination`` has for each segment what `Task.examine` found.
+        Its ``examination`` has for each segment what `Task.analyze` found.
     """
     figures = {'charts': _charts(results), 'tiles': _tiles(results)}
     with atomic_write(os.path.join(folder, 'report.html')) as file:

@@ -117,10 +117,11 @@ class Evaluator:
             logger.info('predictions: %s', ', '.join(names))
         return names
 
-    def examine(self):
-        """Return the `Examination` of the first labelled dev set, or None."""
+    def analyze(self):
+        """Return the `error_analysis` of the first labelled dev set by its name, or None."""
         for segment in self.dev_sets:
-            return self._task.examine(segment, self.sets[segment], self.outputs(segment))
+            analysis = self._task.analyze(self.sets[segment], self.outputs(segment))
+            return analysis and {segment: analysis}
         return None
 
 
@@ -412,8 +413,6 @@ class Trainer(Callback):
         """Return the `TrainingLoop`, with further options of it."""
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
-        if settings.mirror:
-            self.block.mirror()
         if settings.tensorboard and task.workers.rank == 0:
             callbacks.append(TensorBoardWriter(settings.tensorboard))
         started = time.perf_counter()
@@ -515,9 +514,9 @@ class Trainer(Callback):
         if 'test' in results['best_model']:
             results['test'] = results['best_model']['test']
         results['predictions'] = evaluator.predict(self.folder.path)
-        examination = evaluator.examine()
-        if examination is not None:
-            results['examination'] = {examination.segment: examination.to_dict()}
+        analysis = evaluator.analyze()
+        if analysis is not None:
+            results['examination'] = analysis
 
     def describe(self):
         """Return the description of the training that `write_report` takes."""

@@ -1,22 +1,12 @@
 """The family of loaders: batches of samples, always the same ones for a seed and an epoch."""
 
 import abc
-import math
 
 import mxnet as mx
 
 from ..errors import InputError
 from .batch import make_batch
 from .sampling import bucket_batches, longest_first, random_state
-
-__all__ = ['check_positive']
-
-
-def check_positive(**numbers):
-    """Raise InputError, naming the argument, if one is given and less than 1, or infinite."""
-    for name, value in numbers.items():
-        if value is not None and not 1 <= value < math.inf:  # NaN is neither
-            raise InputError(f'{name} is {value}; it must be at least 1')
 
 
 class Loader(abc.ABC):

@@ -6,7 +6,7 @@ from mxnet.gluon import HybridBlock
 from ..errors import InputError
 from ..util.arrays import check_shape
 from .block import ZooBlock
-from .probes import KeptHeads, call_with_probes, make_probes
+from .graphs import without_graphs
 
 __all__ = ['AttentionBlock']
 
@@ -21,25 +21,47 @@ class AttentionBlock(ZooBlock):
 
     #: whether the backbone returns attentions
     output_attentions = False
-    #: whether `get_multihead_outputs` and `get_multihead_gradients` work
+    #: whether `get_multihead_outputs` and `get_multihead_gradients` work; then calls make no graphs
     keep_multihead_output = False
-    _kept = None  # `KeptHeads` of the last call
-    is_watched = False
+    #: each layer's heads' outputs of the last call, with the probe that gets their gradients
+    _kept = None
+    _is_watched = False
     #: how many times the backbone got new parameters, now and when the graphs were made
     _changes = 0
     _changes_seen = 0
 
     def run(self, *inputs):
         base = self.base
-        if isinstance(inputs[0], mx.sym.Symbol):  # a part of another block's graph
-            return super().run(*inputs)
-        self._follow_changes()
-        if not base.keep_multihead_output or base.is_watched:
-            return HybridBlock.__call__(self, *inputs)
-        probes = make_probes(self, inputs[0])
-        output, heads = call_with_probes(self, probes, *inputs)
-        base._kept = KeptHeads(heads, probes)
-        return output
+        if not isinstance(inputs[0], mx.sym.Symbol):  # else a part of another block's graph
+            if self._changes_seen != base._changes:
+                self._follow_changes()
+            if base.keep_multihead_output and not base._is_watched:
+                return self._run_watched(inputs)
+        return HybridBlock.__call__(self, *inputs)
+
+    def _run_watched(self, inputs):
+        """Run the block, and keep the heads' outputs, and probes for their gradients."""
+        base, kept = self.base, []
+
+        def watch(heads):  # called by one layer after the other
+            # autograd itself keeps no gradients of intermediate values
+            probe = mx.nd.zeros(heads.shape, ctx=heads.context, dtype=heads.dtype)
+            probe.attach_grad()
+            kept.append((heads + probe, probe))
+            return kept[-1][0]
+
+        base._is_watched = True
+        try:
+            for attention in base.attentions():
+                attention.watch = watch
+            with without_graphs(self):
+                result = HybridBlock.__call__(self, *inputs)
+        finally:
+            base._is_watched = False
+            for attention in base.attentions():
+                attention.watch = None
+        base._kept = kept
+        return result
 
     def check(self, inputs):
         super().check(inputs)
@@ -64,12 +86,7 @@ class AttentionBlock(ZooBlock):
             self.hybridize(True, **dict(self._flags))
 
     def full_head_mask(self, head_mask):
-        """Return a head mask of (heads,) or (layers, heads) as (layers, heads).
-
-        None, and a mask within a graph, stays as it is.
-        """
-        if head_mask is None or isinstance(head_mask, mx.sym.Symbol):
-            return head_mask
+        """Return a head mask of (heads,) or (layers, heads) as (layers, heads)."""
         layers, heads = self.config.num_layers, self.config.num_heads
         if isinstance(head_mask, mx.nd.NDArray) and head_mask.ndim == 1:
             check_shape('head_mask', head_mask, (heads,))
@@ -106,11 +123,11 @@ class AttentionBlock(ZooBlock):
 
         The backbone needs ``keep_multihead_output=True``.
         """
-        return [self._by_head(array) for array in self._get_kept().outputs]
+        return [self._by_head(output) for output, _ in self._get_kept()]
 
     def get_multihead_gradients(self):
         """Return the loss's gradients for `get_multihead_outputs`, after ``loss.backward()``."""
-        return [self._by_head(probe.grad) for probe in self._get_kept().probes]
+        return [self._by_head(probe.grad) for _, probe in self._get_kept()]
 
     def _get_kept(self):
         if self.base._kept is None:
@@ -134,27 +151,14 @@ class AttentionBlock(ZooBlock):
         heads_to_prune : dict of int to list of int
             Layer -> heads, by their original numbers. Pruned ones are skipped.
         """
-        self.base._prune(heads_to_prune)
-
-    def _prune(self, heads_to_prune):
-        config = self.config
+        base = self.base
+        config, attentions = base.config, base.attentions()
         merged = config.add_pruned(heads_to_prune)
-        keep = {}  # layer -> positions of the heads that stay
         for layer, pruned in merged.items():
             before = config.kept_heads(layer)
             kept = [i for i, head in enumerate(before) if head not in pruned]
             if len(kept) < len(before):
-                keep[layer] = kept
-        attentions = {layer: self.attentions()[layer] for layer in keep}
-        try:
-            for attention in attentions.values():
-                attention.qkv.weight.list_ctx()
-        except RuntimeError as error:
-            raise InputError(
-                'the block has no weights to prune: initialize it or load its parameters first'
-            ) from error
-        for layer, attention in attentions.items():
-            attention.prune(keep[layer])
+                attentions[layer].prune(kept)
         config.pruned_heads.clear()  # in place: the configurations of the tasks on top share it
         config.pruned_heads.update(merged)
-        self._changed()
+        base._changed()

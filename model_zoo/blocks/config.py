@@ -15,7 +15,7 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..layers.cells import ACTIVATIONS
 from ..util.fields import Count, Number, Text, requirement
 from ..util.files import write_json
-from ..util.reading import check_json, read_json
+from ..util.reading import read_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_field']
 
@@ -24,13 +24,13 @@ PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
 _Rate = Annotated[Number, Field(ge=0, lt=1)]
 # 0 and float32's normal numbers, as which MXNet reads the operators' arguments
 _Amount = Annotated[Number, Field(ge=0, le=0)] | Annotated[Number, Field(ge=1.2e-38, le=3.4e38)]
-# unknown fields that are read somewhere -> their shapes
+# unknown fields that are read somewhere -> their types
 _EXTRAS = {
-    'architectures': list[str] | None,
-    'id2label': dict | None,
-    'label2id': dict | None,
-    'sentence_transformers': dict | None,
-    'sbert_ce_default_activation_function': str | None,
+    'architectures': list[str],
+    'id2label': dict,
+    'label2id': dict,
+    'sentence_transformers': dict,
+    'sbert_ce_default_activation_function': str,
 }
 
 
@@ -91,10 +91,8 @@ class Config(metaclass=_ConfigType):
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
-        try:
-            check_json(config.extras, _EXTRAS)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        for name, kind in _EXTRAS.items():
+            check_field(name, config.extras.get(name), kind | None)
         if config.extras.get('model_type') == cls.model_type:  # said by the class
             config.extras.pop('model_type', None)
         return config
@@ -107,8 +105,8 @@ class Config(metaclass=_ConfigType):
     @classmethod
     def from_fields(cls, values, path):
         """Build a configuration from the content of the file `path`, which may be of any family."""
-        family = values.get('model_type', cls.model_type)
-        if None not in (family, cls.model_type) and family != cls.model_type:
+        family = values.get('model_type') or cls.model_type
+        if family != (cls.model_type or family):
             raise InputError(
                 f'the configuration {str(path)!r} is for the family {family!r}, and a '
                 f'{cls.__name__} for {cls.model_type!r}'
@@ -129,12 +127,13 @@ class Config(metaclass=_ConfigType):
         """Return a configuration with other values of some fields."""
         return type(self).from_dict({**self.to_dict(), **fields})
 
-    def to_format(self, format, architecture):
-        """Return the name and the fields of another program's file."""
-        fields = self.to_dict()
-        if format in PYTORCH_FORMATS:
-            fields.update(model_type=self.model_type, architectures=[architecture])
-        return 'config.json', fields
+    def to_format(self, format, architecture=None):
+        """Return the name and the fields of a format's file; `architecture` is a block's class."""
+        named = {'model_type': self.model_type, 'architectures': architecture and [architecture]}
+        if format in ('tensorflow', 'numpy'):
+            named = {}
+        said = {name: value for name, value in named.items() if value is not None}
+        return 'config.json', {**self.to_dict(), **said}
 
     def to_json_string(self):
         """Return the configuration as indented JSON, with its keys sorted."""
@@ -142,12 +141,7 @@ class Config(metaclass=_ConfigType):
 
     def to_json_file(self, path, architecture=None):
         """Write the configuration and the family's name to `path`, completely or not at all."""
-        fields = self.to_dict()
-        if self.model_type is not None:
-            fields['model_type'] = self.model_type
-        if architecture is not None:
-            fields['architectures'] = [architecture]
-        write_json(path, fields)
+        write_json(path, self.to_format('native', architecture)[1])
 
 
 def check_field(name, value, kind):
@@ -190,14 +184,10 @@ class AttentionConfig(Config):
                 f'{self.units} units are not a multiple of {self.num_heads} attention heads'
             )
         given, self.pruned_heads = self.pruned_heads, {}
-        if given not in (None, {}):
-            try:
-                self.pruned_heads = self.add_pruned(given)
-            except InputError as error:
-                raise InputError(f'pruned_heads: {error}') from error
+        self.pruned_heads = self.add_pruned({} if given is None else given)
 
-    def to_format(self, format, architecture):
-        if self.pruned_heads and format not in PYTORCH_FORMATS:
+    def to_format(self, format, architecture=None):
+        if self.pruned_heads and format in ('tensorflow', 'numpy'):
             raise InputError(f'the format {format!r} has no place for pruned heads')
         return super().to_format(format, architecture)
 
@@ -214,7 +204,7 @@ class AttentionConfig(Config):
     def add_pruned(self, heads_to_prune):
         """Return `pruned_heads` with more heads."""
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
-        heads_to_prune = check_field('heads_to_prune', heads_to_prune, dict[int, list[int]])
+        heads_to_prune = check_field('pruned_heads', heads_to_prune, dict[int, list[int]])
         for layer, heads in heads_to_prune.items():
             if not 0 <= layer < self.num_layers:
                 raise InputError(f'there is no layer {layer}: the model has {self.num_layers}')

@@ -24,7 +24,6 @@ __all__ = ['DecoderBlock', 'DecoderModel']
 class DecoderBlock(AttentionBlock):
     """Base of `DecoderModel` and of the task blocks."""
 
-    text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: here a zero means the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
 

@@ -57,7 +57,7 @@ class DecoderConfig(AttentionConfig):
     mc_pdrop = 0.0
     fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
 
-    def to_format(self, format, architecture):
+    def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
         if format in PYTORCH_FORMATS:  # transformers' vocabulary includes them
             fields.update(vocab_size=self.total_tokens_embeddings, n_special=0)

@@ -250,7 +250,6 @@ class DecoderDoubleHeads(DecoderTask):
 
     label_inputs = {'lm_labels': (None, 'total_tokens_embeddings'), 'mc_labels': (1, 'choices')}
     labels_together = False
-    text_inputs = (*DecoderTask.text_inputs, 'mc_token_ids')
     export_inputs = ('words', 'mc_token_ids', 'valid_length')
     word_axes = 3
 

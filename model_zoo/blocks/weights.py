@@ -11,10 +11,10 @@ import mxnet as mx
 import numpy as np
 
 from ..checkpoint.mapping import padding_of
-from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
+from ..checkpoint.readers import LAYOUTS, kept_sums, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
-from ..opening import open_model
+from ..opening import open_model, read_weights
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
@@ -61,6 +61,12 @@ def _own_names(block, prefix=''):
     return result
 
 
+def _canonical(name, backbone):
+    """Return a name without the backbone's prefix; a head's begins with `^`."""
+    bare = name.removeprefix(f'{backbone}.')
+    return '^' + name if backbone and bare == name else bare
+
+
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
 
@@ -96,21 +102,12 @@ class BlockFiles:
 
     def parameters_by_name(self):
         """Return the parameters by their canonical names, each once."""
-        # As in the mappings' rules, names lack the backbone's prefix, and a head's begin with `^`.
         names = {}  # a shared parameter is known by its name in the innermost block
         for name, parameter in _own_names(self).items():
             other = names.get(parameter)
             if other is None or other.count('.') < name.count('.'):
                 names[parameter] = name
-        result = {}
-        prefix = f'{self.backbone}.'
-        for parameter, name in names.items():
-            if self.backbone and name.startswith(prefix):
-                name = name[len(prefix) :]
-            elif self.backbone:
-                name = '^' + name
-            result[name] = parameter
-        return result
+        return {_canonical(name, self.backbone): parameter for parameter, name in names.items()}
 
     @classmethod
     def translate(cls, tensors, metadata, config):
@@ -128,13 +125,9 @@ class BlockFiles:
         family = metadata.get('family', wanted)
         if family != wanted:
             raise CheckpointError(f'the checkpoint is for the family {family}, not for {wanted}')
-        backbone = metadata.get('backbone')
         result = {}
         for name, value in tensors.items():
-            if backbone and name.startswith(backbone + '.'):
-                name = name[len(backbone) + 1 :]
-            elif backbone:
-                name = '^' + name
+            name = _canonical(name, metadata.get('backbone'))
             convert = padding_of(name)
             result[name] = convert.load([value], config) if convert else value
         return result, []
@@ -147,49 +140,36 @@ class BlockFiles:
         maps = cls.name_maps(cls.config_class()).values()
         return max((mapping.matches(tensors) for mapping in maps), default=0)
 
-    def _assign(
-        self,
-        tensors,
-        unknown,
-        source,
-        ctx=None,
-        allow_missing=False,
-        ignore_extra=False,
-        cast_dtype=False,
-        dtype_source='current',
-    ):
+    def _assign(self, weights, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
         """Set the parameters; returns the names missing, and left over."""
-        parameters = self.parameters_by_name()
+        parameters, tensors = self.parameters_by_name(), weights.tensors
         missing = [name for name in parameters if name not in tensors]
-        unknown = [*unknown, *(name for name in tensors if name not in parameters)]
+        unknown = [*weights.unknown, *(name for name in tensors if name not in parameters)]
         used = {name: tensors[name] for name in parameters if name in tensors}
-        wrong = [
-            f'{name.lstrip("^")} has shape {array.shape}, the model has {parameters[name].shape}'
-            for name, array in used.items()
-            if array.shape != parameters[name].shape
-        ]
-        other_types = [
-            f'{name.lstrip("^")} is {array.dtype}, the model has {np.dtype(parameters[name].dtype)}'
-            for name, array in used.items()
-            if array.dtype != np.dtype(parameters[name].dtype)
-        ]
+        wrong, other_types, not_finite = [], [], []
+        for name, array in used.items():
+            shape, dtype = parameters[name].shape, np.dtype(parameters[name].dtype)
+            if array.shape != shape:
+                wrong.append(f'{name} has shape {array.shape}, the model has {shape}')
+            if array.dtype != dtype:
+                other_types.append(f'{name} is {array.dtype}, the model has {dtype}')
+            if not np.isfinite(array).all():
+                not_finite.append(name)
         found = {
             'missing': [] if allow_missing else missing,
             'not in the model': [] if ignore_extra else unknown,
             'wrong shape': wrong,
             'pass cast_dtype=True': [] if cast_dtype else other_types,
-            'NaN or infinite values': [
-                name for name, array in used.items() if not np.isfinite(array).all()
-            ],
+            'NaN or infinite values': not_finite,
         }
         problems = [f'{what}: {self._list_names(names)}' for what, names in found.items() if names]
         if any('word_embed' in line for line in wrong):
             problems.append('the vocabulary does not fit these weights')
-        if wrong and all(line.startswith('classifier.') for line in wrong):
+        if wrong and all(line.startswith('^classifier.') for line in wrong):
             problems.append('it was trained for another number of labels: use its base model')
         if problems:
             raise CheckpointError(
-                f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)
+                f'{weights.path} does not fit this {type(self).__name__}: ' + '; '.join(problems)
             )
         if other_types and dtype_source == 'saved':
             self.cast(np.result_type(*(array.dtype for array in used.values())))
@@ -231,15 +211,7 @@ class BlockFiles:
     def load_weights(self, weights, ctx=None, may_lack=()):
         """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
         # They may hold more than the block's, and are converted to its precision.
-        missing, unused = self._assign(
-            weights.tensors,
-            weights.unknown,
-            weights.path,
-            ctx,
-            allow_missing=True,
-            ignore_extra=True,
-            cast_dtype=True,
-        )
+        missing, unused = self._assign(weights, ctx, True, True, True, 'current')
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
             hint = ''
@@ -293,14 +265,9 @@ class BlockFiles:
             If the file is damaged, of another family, or doesn't fit; the message lists the
             names that are missing, left over, or of the wrong shape.
         """
-        tensors, metadata = read_tensors(filename)
-        try:
-            loaded, unknown = self.translate(tensors, metadata, self.config)
-        except CheckpointError as error:
-            raise CheckpointError(f'{filename}: {error}') from error
-        self._assign(
-            loaded, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source
-        )
+        weights = read_weights(type(self), filename, self.config)
+        options = allow_missing, ignore_extra, cast_dtype, dtype_source
+        self._assign(weights, ctx, *options)
 
     def save_parameters(self, filename, deduplicate=True, format='native'):
         """Save the parameters, completely or not at all.
@@ -369,10 +336,10 @@ class BlockFiles:
         MissingExtraError
             If the format needs TensorFlow, and it isn't installed.
         """
+        # first of all, since this may fail
+        named = None if format == 'native' else self.tensors_in(format)
         architecture = self.huggingface_name or type(self).__name__
-        if format != 'native':  # first of all, since this may fail
-            named = self.tensors_in(format)
-            config_name, fields = self.config.to_format(format, architecture)
+        config, fields = self.config.to_format(format, architecture)
         directory = make_writable_dir(directory)
         tokenizer = tokenizer or self.own_tokenizer()
         if tokenizer is None:
@@ -381,19 +348,18 @@ class BlockFiles:
             if tokenizer is not None:
                 paths = tokenizer.save_pretrained(directory)
                 written += paths if isinstance(paths, (list, tuple)) else []
-            if format == 'native':
-                config, weights = 'config.json', os.path.join(directory, 'model.params')
-                self.config.to_json_file(os.path.join(directory, config), architecture)
+            written.append(os.path.join(directory, config))
+            write_json(written[-1], fields)
+            if named is None:
+                weights = os.path.join(directory, 'model.params')
                 self.save_parameters(weights)
             else:
-                config, layout = config_name, LAYOUTS[format]
-                weights = os.path.join(directory, layout.weights)
-                write_json(os.path.join(directory, config), fields)
-                layout.write(weights, named)
+                weights = os.path.join(directory, LAYOUTS[format].weights)
+                LAYOUTS[format].write(weights, named)
             if self.base.generation_config:
                 written.append(os.path.join(directory, GENERATION_CONFIG))
                 write_json(written[-1], self.base.generation_config)
-            written += [os.path.join(directory, config), *weights_of(weights)]
+            written += weights_of(weights)
 
     @classmethod
     def from_pretrained(

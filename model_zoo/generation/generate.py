@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import InputError
 from .request import Request
-from .search import log_normalizer, row_generators, search
+from .search import draw, log_normalizer, row_generators, search
 
 
 class Continuation(NamedTuple):
@@ -128,20 +128,18 @@ def generate(block, prompts, max_new_tokens=50, **options):
             ]
             for of_prompt in search(request)
         ]
-    result = [[[] for _ in range(sequences)] for _ in request.prompts]
+    written = [[] for _ in range(len(request.prompts) * sequences)]
     for new in _stream(request):
-        result[new.prompt][new.sequence].append(new)
-    return [
-        [
-            Continuation(
-                [new.token for new in tokens],
-                math.fsum(new.log_prob for new in tokens),
-                tokens[-1].finish,
-            )
-            for tokens in of_prompt
-        ]
-        for of_prompt in result
+        written[new.prompt * sequences + new.sequence].append(new)
+    texts = [
+        Continuation(
+            [new.token for new in tokens],
+            math.fsum(new.log_prob for new in tokens),
+            tokens[-1].finish,
+        )
+        for tokens in written
     ]
+    return [texts[start : start + sequences] for start in range(0, len(texts), sequences)]
 
 
 def stream(block, prompts, max_new_tokens=50, **options):
@@ -169,29 +167,26 @@ def stream(block, prompts, max_new_tokens=50, **options):
 
 
 def _stream(request):
-    text, most = request.text, request.options.max_new_tokens
-    sequences = request.options.num_return_sequences
+    text, options = request.text, request.options
+    most, sequences = options.max_new_tokens, options.num_return_sequences
     rows = np.repeat(np.arange(len(request.prompts)), sequences)
-    generators = row_generators(request.prompts, sequences, request.options.seed)
+    generators = row_generators(request.prompts, sequences, options.seed)
+    chosen_among = options.temperature, options.top_k, options.top_p
     going = np.ones(len(rows), bool)
     for step in range(most):
         scores = text.scores.asnumpy().astype('float32', copy=False)
-        processed = request.processor(scores, text.ids, step)
+        processed = request.process(scores, text.ids, step)
         if step == 0:
             scores, processed = scores[rows], processed[rows]
         normalizer = log_normalizer(scores)[:, 0]
-        if request.sampler is None:
-            tokens = processed.argmax(axis=1)
-        else:
-            tokens = request.sampler(processed, generators)
+        tokens = processed.argmax(axis=1)
+        if request.draws:
+            pairs = zip(processed, generators)
+            tokens = np.array([draw(*pair, *chosen_among) for pair in pairs], 'int32')
         log_probs = scores[np.arange(len(rows)), tokens] - normalizer
         for row in np.flatnonzero(going):
-            token = int(tokens[row])
-            finish = None
-            if token in request.stop_tokens:
-                finish = 'stop'
-            elif step + 1 == most:
-                finish = 'length'
+            token, finish = int(tokens[row]), 'length' if step + 1 == most else None
+            finish = 'stop' if token in request.stop_tokens else finish
             going[row] = finish is None
             prompt, sequence = divmod(int(row), sequences)
             yield NewToken(prompt, sequence, token, float(log_probs[row]), finish)

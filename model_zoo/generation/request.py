@@ -1,6 +1,7 @@
 """The arguments of `generate`, checked before anything is generated."""
 
 import itertools
+import math
 from typing import Annotated, Literal
 
 import mxnet as mx
@@ -10,7 +11,7 @@ from pydantic import Field
 from ..errors import InputError
 from ..util.arrays import pad_rows
 from ..util.fields import CallOptions, Count, Number, Size, Whole
-from .search import LogitsProcessor, Sampler
+from .search import LogitsProcessor
 
 
 class GrowingText:
@@ -33,7 +34,8 @@ class GrowingText:
         self._capacity = -(-(self._tokens.shape[1] - 1) // 32) * 32
         if self._context is not None:
             self._capacity = min(self._capacity, self._context)
-        self._ctx = next(iter(block.collect_params().values())).list_ctx()[0]
+        parameters = list(block.collect_params().values())
+        self._ctx = parameters[0].list_ctx()[0] if parameters else mx.cpu()
         self._start()
 
     def _seen_from(self):
@@ -118,49 +120,34 @@ class Request:
         if isinstance(options['prompts'], mx.nd.NDArray):
             options['prompts'] = options['prompts'].asnumpy().astype('int64')
         self.options = options = GenerationOptions.read(options, 'option of generate')
-        self.prompts = options.prompts
-        ends = options.stop_tokens
+        self.prompts, ends = options.prompts, options.stop_tokens
         self.stop_tokens = {ends} if isinstance(ends, int) else {*ends}
-        self.processor = LogitsProcessor(self.stop_tokens, options)
-        self.sampler = self._make_sampler()
-        self._check_methods()
-        self._check_context(block.context_length)
-        self.text = GrowingText(block, self.prompts, options.max_new_tokens)
-        self._check_vocabulary(self.text.scores.shape[1])
-
-    def _make_sampler(self):
-        options = self.options
-        temperature, top_k, top_p = options.temperature, options.top_k, options.top_p
-        if temperature is top_k is top_p is None:
-            return None
-        return Sampler(1.0 if temperature is None else temperature, top_k or None, top_p)
-
-    def _check_methods(self):
-        beams, sequences = self.options.num_beams, self.options.num_return_sequences
-        if beams > 1 and self.sampler is not None:
+        self.process = LogitsProcessor(self.stop_tokens, options)
+        #: whether tokens are drawn
+        among = options.temperature, options.top_k, options.top_p
+        self.draws = among != (None, None, None)
+        beams, sequences = options.num_beams, options.num_return_sequences
+        if beams > 1 and self.draws:
             raise InputError(
                 'num_beams and temperature, top_k, top_p exclude each other: search or draw'
             )
-        if sequences > beams and self.sampler is None:
+        if sequences > beams and not self.draws:
             raise InputError(
                 f'num_return_sequences is {sequences}; greedy finds one text and a beam search '
                 f'num_beams, {beams}: pass temperature, top_k or top_p to draw several'
             )
-
-    def _check_context(self, context):
-        if context is None or self.options.overflow == 'slide':
-            return
-        length, new = max(map(len, self.prompts)), self.options.max_new_tokens
-        if length + new > context:
+        context, length = block.context_length, max(map(len, self.prompts))
+        if options.overflow == 'error' and length + options.max_new_tokens > (context or math.inf):
             raise InputError(
-                f'a prompt of {length} tokens and {new} new ones exceed the context of this model, '
-                f"{context}: ask for fewer, or pass overflow='slide' to forget the beginning"
+                f'a prompt of {length} tokens and {options.max_new_tokens} new ones exceed the '
+                f"context of this model, {context}: ask for fewer, or pass overflow='slide' to "
+                'forget the beginning'
             )
-
-    def _check_vocabulary(self, size):
-        names = {'stop token': self.stop_tokens}
-        names['token of bad_words_ids'] = itertools.chain(*self.options.bad_words_ids)
-        for name, ids in names.items():
-            wrong = [token for token in ids if token >= size]
-            if wrong:
-                raise InputError(f'{name} {wrong[0]} is not in the vocabulary of {size} tokens')
+        self.text = GrowingText(block, self.prompts, options.max_new_tokens)
+        size = self.text.scores.shape[1]
+        wrong = max(itertools.chain(self.stop_tokens, *options.bad_words_ids), default=0)
+        if wrong >= size:
+            raise InputError(
+                f'the token {wrong} of stop_tokens or bad_words_ids is not in the vocabulary of '
+                f'{size} tokens'
+            )

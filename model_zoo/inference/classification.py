@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 import numpy as np
 from pydantic import Field
 
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..util.arrays import sigmoid, softmax
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
 from .pipeline_base import Pipeline
@@ -33,11 +33,7 @@ class TextPairs(Pipeline):
         text: AnyText
         text_pair: AnyText | None = None
 
-    def _is_item(self, inputs):
-        is_pair = isinstance(inputs, tuple) and len(inputs) == 2
-        return isinstance(inputs, (str, bytes, dict)) or (
-            is_pair and all(isinstance(i, str) for i in inputs)
-        )
+    has_pairs = True
 
     def _pairs(self, item, options):
         if isinstance(item, str):
@@ -92,17 +88,13 @@ class TextClassification(TextPairs):
         return_all_scores: Flag = False
 
     def _options(self, given):
-        function, top_k, least = given.function_to_apply, given.top_k, -np.inf
+        top_k, least = None if given.return_all_scores else given.top_k, -np.inf
         if self.is_multi_label and not _SEVERAL & given.model_fields_set:
             top_k, least = None, LIKELY
-        elif given.return_all_scores:  # the older name
-            top_k = None
-        if function is None:
-            if self.is_regression:
-                function = 'none'
-            else:
-                several = len(self.labels) > 1 and not self.is_multi_label
-                function = 'softmax' if several else 'sigmoid'
+        usual = 'softmax' if len(self.labels) > 1 and not self.is_multi_label else 'sigmoid'
+        usual = 'none' if self.is_regression else usual
+        functions = {'softmax': softmax, 'sigmoid': sigmoid, 'none': None}
+        function = functions[given.function_to_apply or usual]
         return {'top_k': top_k, 'function': function, 'least': least}
 
     def _shown(self, result, item, options):
@@ -114,8 +106,8 @@ class TextClassification(TextPairs):
 
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
-        if options['function'] != 'none':
-            scores = {'softmax': softmax, 'sigmoid': sigmoid}[options['function']](scores)
+        if options['function'] is not None:
+            scores = options['function'](scores)
         order = np.argsort(-scores, kind='stable')[: options['top_k']]
         return [
             {'label': self.labels[index], 'score': float(scores[index])}
@@ -146,7 +138,7 @@ class NextSentence(TextPairs):
         return {'label': ('IsNext', 'NotNext')[best], 'score': float(scores[best])}
 
 
-class ZeroShotClassification(TextPairs):
+class ZeroShotClassification(Pipeline):
     """Labels of your choice, by a model for natural language inference.
 
     ``classifier(text, candidate_labels=['politics', 'sport'])`` is a dict of ``sequence``,
@@ -162,19 +154,18 @@ class ZeroShotClassification(TextPairs):
 
     def __init__(self, opened, *args, **options):
         super().__init__(opened, *args, **options)
-
-        def places(begin):
-            return [n for n, name in enumerate(self.labels) if name.lower().startswith(begin)]
-
-        if not places('entail'):
+        names = [name.lower() for name in self.labels]
+        found = [number for number, name in enumerate(names) if name.startswith('entail')]
+        if not found:
             raise InputError(
                 f'{self.task} needs a model for natural language inference, with a label '
                 f'"entailment"; this one has {", ".join(self.labels)}'
             )
-        self._entailment = places('entail')[0]
+        self._entailment = found[0]
         # the label that contradicts, or the one furthest from entailment
-        furthest = -1 if self._entailment == 0 else 0
-        self._contradiction = [*places('contradict'), furthest][0]
+        furthest = len(names) - 1 if self._entailment == 0 else 0
+        against = (n for n, name in enumerate(names) if name.startswith('contradict'))
+        self._contradiction = next(against, furthest)
 
     class Options(CallOptions):
         candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
@@ -185,21 +176,14 @@ class ZeroShotClassification(TextPairs):
         names, template = given.candidate_labels or [], given.hypothesis_template
         if isinstance(names, str):
             names = [name.strip() for name in names.split(',')]
-        names = [name for name in names if name]
-        if not names:
-            raise InputError(f'{self.task}: candidate_labels is empty; name at least one label')
-        if '{}' not in template:
+        names = list(filter(None, names))
+        if not names or '{}' not in template:
             raise InputError(
-                f'hypothesis_template is {template!r:.80}; it must have {{}} where the label goes'
+                'candidate_labels must have at least one label, and hypothesis_template {} where '
+                'the label goes'
             )
-        return {
-            'labels': names,
-            'template': template,
-            'multi_label': given.multi_label or len(names) == 1,
-        }
-
-    def _is_item(self, inputs):
-        return isinstance(inputs, (str, bytes))
+        multi_label = given.multi_label or len(names) == 1
+        return {'labels': names, 'template': template, 'multi_label': multi_label}
 
     def _pairs(self, item, options):
         text = self._text(item)
@@ -272,22 +256,15 @@ class Reranking(TextPairs):
         query: AnyText
         documents: list[AnyText]
 
-    def __init__(self, opened, **options):
-        super().__init__(opened, **options)
+    def __init__(self, opened, *args, **options):
+        super().__init__(opened, *args, **options)
         if self.block.num_labels != 1:
-            raise InputError(
-                f'{self.task} needs a model with one output, a score; this one has '
-                f'{self.block.num_labels}: {", ".join(self.labels)}'
-            )
+            raise InputError(f'{self.task} needs a model with one output, not {self.labels}')
         extras = self.block.config.extras
         settings = extras.get('sentence_transformers') or {}
         path = settings.get('activation_fn') or extras.get('sbert_ce_default_activation_function')
         name = str(path or 'Sigmoid').rpartition('.')[2]
-        if name not in ACTIVATIONS:
-            raise InputError(
-                f'the configuration names the activation {path!r}; supported are '
-                f'{", ".join(ACTIVATIONS)}'
-            )
+        UnknownNameError.check('activation', name, ACTIVATIONS)
         self._activate = ACTIVATIONS[name]
 
     class Options(CallOptions):

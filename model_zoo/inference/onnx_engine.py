@@ -13,29 +13,24 @@ import filelock
 import mxnet as mx
 import numpy as np
 
-from ..batches import Batch
 from ..checkpoint.readers import check_sums, sums_path
 from ..environment import used_processors
 from ..errors import CheckpointError, InputError, reporting
 from ..families import load_exporter
 from ..pretrained import default_root
-from ..util.arrays import check_shape
 from ..util.files import make_writable_dir
 from .mxnet_engine import Engine
 
 __all__ = [
-    'LEAST_TOKENS',
     'OnnxEngine',
     'OnnxGenerationEngine',
     'OnnxRuntimeEngine',
     'OpenVINOEngine',
     'OpenVINOGenerationEngine',
-    'OpenVINOInt8Engine',
 ]
 
 logger = logging.getLogger(__name__)
 
-_LIBRARIES = ('onnx', 'onnxruntime')
 _FORMAT = 2  # raised when the exporter writes other graphs
 
 
@@ -55,31 +50,18 @@ class OnnxEngine(Engine):
         self.pools = self.outputs == ['sentence_embedding']
 
     @classmethod
-    def of(cls, block, precision='float32', measures=None, **options):
+    def of(cls, block, precision='float32', **options):
         """The engine of a block, whose ONNX file is made unless it is in the cache."""
-        path = cls.file_of(block, precision, measures is not None)
-        folder, name = os.path.split(path)
-        make_writable_dir(folder)
-        with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
+        precision_of_file = precision if precision == 'int8' else 'float32'
+        folder = make_writable_dir(os.path.join(default_root(), 'engines'))
+        name = _key(block, precision_of_file)
+        path = os.path.join(folder, f'{name}.onnx')
+        with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
             if not os.path.exists(path):
                 logger.info('making the ONNX file of this model, once')
-                load_exporter().export_onnx(
-                    block,
-                    folder,
-                    name.removesuffix('.onnx'),
-                    block.fuses_in_onnx and measures is None,
-                    precision if precision == 'int8' else 'float32',
-                    measures,
-                )
+                export = load_exporter().export_onnx
+                export(block, folder, name, block.fuses_in_onnx, precision_of_file)
         return cls(path, precision, **options)
-
-    @staticmethod
-    def file_of(block, precision, is_static=False):
-        """Return the path of a block's ONNX file in the cache, whether or not it exists."""
-        from ..onnx import reduces_range
-
-        variant = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
-        return os.path.join(default_root(), 'engines', f'{_key(block, variant)}.onnx')
 
     def feed(self, words, token_types, valid_length):
         """The file's inputs by their names; see `run`."""
@@ -99,6 +81,24 @@ class OnnxEngine(Engine):
     @abc.abstractmethod
     def _open(self):
         """Load the file; returns `inputs` and `outputs`."""
+
+
+def _key(block, precision):
+    """A name for the file: of the weights, the configuration, and the versions."""
+    import importlib.metadata  # slow to import
+
+    from ..onnx import reduces_range
+
+    versions = [importlib.metadata.version(name) for name in ('onnx', 'onnxruntime')]
+    about = [_FORMAT, type(block).__name__, block.config.to_dict(), precision, versions]
+    about.append(precision == 'int8' and reduces_range())
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
+    names = block._collect_params_with_prefix()  # these don't depend on what was made before
+    for name in sorted(names):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(names[name].data().asnumpy()))
+    return digest.hexdigest()
 
 
 class OnnxRuntimeEngine(OnnxEngine):
@@ -125,86 +125,55 @@ class OnnxRuntimeEngine(OnnxEngine):
             return self._as_states(self.session.run(None, feed))
 
 
-def _key(block, about):
-    """A name for the file: of the weights, the configuration, and the versions."""
-    import importlib.metadata  # slow to import
-
-    digest = hashlib.blake2b(digest_size=16)
-    versions = [importlib.metadata.version(name) for name in _LIBRARIES]
-    about = [_FORMAT, type(block).__name__, block.config.to_dict(), about, versions]
-    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
-    names = block._collect_params_with_prefix()  # these don't depend on what was made before
-    for name in sorted(names):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(names[name].data().asnumpy()))
-    return digest.hexdigest()
-
-
-#: fewest tokens of the texts that INT8 is calibrated with
-LEAST_TOKENS = 256
 # by default OpenVINO computes float32 in bfloat16 where the processor has AMX, and keeps the keys
 # and values of generation in 8 bits
-_PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16', 'int8': 'f32'}
+_PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16'}
 
 
 class OpenVINOEngine(OnnxEngine):
     """Runs an ONNX file with OpenVINO; see `OnnxEngine`.
 
     Compiled models are kept beside the file. Each calling thread has its own request. The first
-    batch of a length takes longer than later ones, in INT8 four times as long, and keeps memory. So
-    batches of bfloat16 and INT8 are padded to one of eight lengths between each two powers of 2.
+    batch of a length takes longer than later ones, and keeps memory. So batches of bfloat16 are
+    padded to one of eight lengths between each two powers of 2; float32 gains nothing by this.
     """
 
     name, library = 'openvino', 'OpenVINO'
-    _most_tokens = 0  # the model's limit; 0 pads nothing
 
-    def __init__(self, path, precision='float32'):
-        self._local = threading.local()
+    def __init__(self, path, precision='float32', most_tokens=0):
+        self._local, self._most_tokens = threading.local(), most_tokens  # 0 pads nothing
         super().__init__(path, precision)
         wanted = _PRECISIONS[precision]
         if self.model.get_property('INFERENCE_PRECISION_HINT').get_type_name() != wanted:
             raise InputError(f'OpenVINO has no {precision} on this processor: take float32')
 
     @classmethod
-    def of(cls, block, *args, **options):
-        engine = super().of(block, *args, **options)
-        if engine.precision != 'float32':  # float32 gains nothing by padding
-            engine._most_tokens = block.base.context_length or sys.maxsize
-        return engine
+    def of(cls, block, precision='float32', **options):
+        if precision == 'bfloat16' and not options:
+            options = {'most_tokens': block.base.context_length or sys.maxsize}
+        return super().of(block, precision, **options)
 
     def _open(self):
         import openvino
 
-        return self._compile(
-            openvino.Core(),
-            {
-                'INFERENCE_PRECISION_HINT': _PRECISIONS[self.precision],
-                'KV_CACHE_PRECISION': _PRECISIONS[self.precision],
-                'DYNAMIC_QUANTIZATION_GROUP_SIZE': '0',
-                'INFERENCE_NUM_THREADS': used_processors(),
-                'NUM_STREAMS': 1,
-                'ENABLE_CPU_PINNING': False,
-                # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
-                # after the same file has been opened in float32.
-                'CACHE_DIR': os.path.join(os.path.dirname(self.path), 'openvino', self.precision),
-            },
-        )
+        config = {
+            'INFERENCE_PRECISION_HINT': _PRECISIONS[self.precision],
+            'KV_CACHE_PRECISION': _PRECISIONS[self.precision],
+            'DYNAMIC_QUANTIZATION_GROUP_SIZE': '0',
+            'INFERENCE_NUM_THREADS': used_processors(),
+            'NUM_STREAMS': 1,
+            'ENABLE_CPU_PINNING': False,
+            # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
+            # after the same file has been opened in float32.
+            'CACHE_DIR': os.path.join(os.path.dirname(self.path), 'openvino', self.precision),
+        }
+        self.model, inputs = self._compile(openvino.Core(), config)
+        return inputs, _names(self.model.outputs)
 
     def _compile(self, core, config):
-        """Set `model`; returns `inputs` and `outputs`."""
-        self.model = core.compile_model(self.path, 'CPU', config)
-        return self._names(self.model)
-
-    @staticmethod
-    def _names(model):
-        inputs = {
-            tensor.node.friendly_name: tuple(
-                size.get_length() if size.is_static else None for size in tensor.partial_shape
-            )
-            for tensor in model.inputs
-        }
-        # an output has several names of tensors, in no order
-        return inputs, [tensor.node.friendly_name.split('/')[0] for tensor in model.outputs]
+        """Return the compiled model, and the shapes of the file's inputs by their names."""
+        model = core.compile_model(self.path, 'CPU', config)
+        return model, _shapes(model.inputs)
 
     def run(self, words, token_types, valid_length):
         if not hasattr(self._local, 'request'):
@@ -219,52 +188,33 @@ class OpenVINOEngine(OnnxEngine):
         )
 
 
+def _shapes(tensors):
+    return {
+        tensor.node.friendly_name: tuple(
+            size.get_length() if size.is_static else None for size in tensor.partial_shape
+        )
+        for tensor in tensors
+    }
+
+
+def _names(outputs):
+    # an output has several names of tensors, in no order
+    return [tensor.node.friendly_name.split('/')[0] for tensor in outputs]
+
+
 def _cut(output, length):
     """The index that cuts off padding: the dynamic axes of an output, but the first, are tokens."""
     sizes = list(output.partial_shape)[1:]
     return (slice(None), *(slice(length if size.is_dynamic else None) for size in sizes))
 
 
-class OpenVINOInt8Engine(Engine):
-    """Products of 8 bits, whose ranges are found once with the first batch that is run.
-
-    The calibrated file is kept in the cache, for later processes.
-    """
-
-    name = 'openvino'
-
-    def __init__(self, block):
-        super().__init__()
-        if not block.fuses_in_onnx:
-            raise InputError(
-                f'OpenVINO has no INT8 for {type(block).__name__}, only for models of BERT with '
-                "one text per example; engine='onnxruntime' has"
-            )
-        self._block, self._engine = block, None
-
-    def run(self, words, token_types, valid_length):
-        with self.lock:
-            if self._engine is None:
-                self._engine = self._open(words, token_types, valid_length)
-                self._block = None
-        return self._engine.run(words, token_types, valid_length)
-
-    def _open(self, *arrays):
-        tokens = int(arrays[-1].sum())
-        is_calibrated = os.path.exists(OpenVINOEngine.file_of(self._block, 'int8', True))
-        if tokens < LEAST_TOKENS and not is_calibrated:
-            raise InputError(
-                f"OpenVINO's INT8 is calibrated with the first texts, of {LEAST_TOKENS} tokens or "
-                f'more, and these have {tokens}: give more texts at once, or take '
-                "engine='onnxruntime', which finds the ranges of each batch"
-            )
-        batch = Batch(*(mx.nd.array(array, dtype=array.dtype) for array in arrays))
-        measures = load_exporter().Measures([batch])
-        return OpenVINOEngine.of(self._block, 'int8', measures)
-
-
 #: beginnings of the names of inputs and outputs that hold the text before
 _PAST, _PRESENT, _MEMORY = 'past_key_values', 'present', 'mems'
+
+
+def _input_of(name):
+    """The name that an output has as the next call's input."""
+    return name.replace(_PRESENT, _PAST).replace(f'new_{_MEMORY}', _MEMORY)
 
 
 class _GenerationEngine(OnnxEngine):
@@ -272,7 +222,7 @@ class _GenerationEngine(OnnxEngine):
 
     def __init__(self, path, precision, writer):
         super().__init__(path, precision)
-        self.context_length = writer.context_length
+        self.context_length, self.language_model = writer.context_length, self
 
     @classmethod
     def of(cls, block, precision='float32'):
@@ -283,15 +233,9 @@ class _GenerationEngine(OnnxEngine):
             )
         return super().of(block, precision, writer=block)
 
-    @property
-    def language_model(self):
-        return self
-
     def collect_params(self):
-        """A parameter on the CPU, where the file is run."""
-        parameter = mx.gluon.Parameter('cpu', shape=(1,))
-        parameter.initialize()
-        return {parameter.name: parameter}
+        """No parameter of MXNet's, so the texts are on the CPU."""
+        return {}
 
     def run(self, words, token_types, valid_length):
         with self.lock:
@@ -302,69 +246,88 @@ class _GenerationEngine(OnnxEngine):
         logits, past = self._run_texts(words, lengths)
         mask = np.arange(words.shape[1]) < lengths[:, None]
         scores = logits[np.arange(len(words)), lengths - 1]
-        return mx.nd.array(scores), _State(past, mask.astype(np.int64), lengths)
+        return mx.nd.array(scores), _State(self, past, mask.astype(np.int64), lengths)
 
     def step(self, tokens, state):
-        check_shape('tokens', tokens, state.lengths.shape)
         ones = np.ones((len(state.lengths), 1), np.int64)
         mask = np.concatenate([state.mask, ones], axis=1)
-        words = tokens.asnumpy().astype(np.int64)[:, None]
-        logits, past = self._go_on(words, mask, state.lengths[:, None], ones[:, 0], state.past)
-        return mx.nd.array(logits[:, 0]), _State(past, mask, state.lengths + 1)
+        words, positions = tokens.asnumpy()[:, None], state.lengths[:, None]
+        logits, past = self._run(words, mask, positions, ones[:, 0], state.past)
+        return mx.nd.array(logits[:, 0]), _State(self, past, mask, state.lengths + 1)
 
     def _run_texts(self, words, lengths):
         """Scores of whole texts, padded on the right, and the past of the next call."""
+        before, rows = {}, len(words)  # no keys, and Transformer-XL's initial memory
+        for name, shape in self.inputs.items():
+            if name == f'{_MEMORY}_length':
+                before[name] = np.full(rows, self.inputs[f'{_MEMORY}.0'][0], np.int64)
+            elif name.startswith(_MEMORY):
+                before[name] = np.zeros((shape[0], rows, shape[2]), np.float32)
+            elif name.startswith(_PAST):
+                before[name] = np.zeros((rows, shape[1], 0, shape[3]), np.float32)
         mask = np.arange(words.shape[1]) < lengths[:, None]
         positions = np.minimum(np.arange(words.shape[1]), lengths[:, None] - 1)
-        return self._go_on(words, mask, positions, lengths, self._before(self._empty(len(words))))
+        return self._run(words, mask, positions, lengths, self.past_of(before))
 
-    def _go_on(self, words, mask, positions, lengths, past):
-        given = {
-            'input_ids': words,
-            'attention_mask': mask,
-            'position_ids': positions,
-            'valid_length': lengths,
-        }
+    def _run(self, words, mask, positions, lengths, past):
+        names = 'input_ids', 'attention_mask', 'position_ids', 'valid_length'
         feed = {
             name: np.ascontiguousarray(array.astype(np.int64))
-            for name, array in given.items()
+            for name, array in zip(names, (words, mask, positions, lengths))
             if name in self.inputs
         }
         return self._compute(feed, past)
 
-    def _empty(self, rows):
-        """Return the past of a first call: no keys, and Transformer-XL's initial memory."""
-        past = {}
-        for name, shape in self.inputs.items():
-            if name == f'{_MEMORY}_length':
-                past[name] = np.full(rows, self.inputs[f'{_MEMORY}.0'][0], np.int64)
-            elif name.startswith(_MEMORY):
-                past[name] = np.zeros((shape[0], rows, shape[2]), np.float32)
-            elif name.startswith(_PAST):
-                past[name] = np.zeros((rows, shape[1], 0, shape[3]), np.float32)
-        return past
+    @abc.abstractmethod
+    def past_of(self, arrays, old=None):
+        """The past for `_compute`, from arrays by the names of inputs; `old` isn't needed more."""
 
     @abc.abstractmethod
-    def _before(self, arrays):
-        """The past for `_compute`, from arrays by their names; it has the method `select`."""
+    def arrays_of(self, past):
+        """The arrays of a past, by the names of inputs."""
 
     @abc.abstractmethod
     def _compute(self, feed, past):
         """Scores, and the past of the next call."""
 
 
-class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
-    """Continues texts with ONNX Runtime."""
+class _State(NamedTuple):
+    """State of the texts that the next step needs."""
 
-    def _before(self, arrays):
-        return _Values({name: _value(array) for name, array in arrays.items()})
+    engine: _GenerationEngine
+    past: Any
+    mask: np.ndarray
+    lengths: np.ndarray
+
+    def select(self, rows):
+        arrays = self.engine.arrays_of(self.past)
+        arrays = {
+            name: array[:, rows] if name.startswith(f'{_MEMORY}.') else array[rows]
+            for name, array in arrays.items()
+        }
+        past = self.engine.past_of(arrays, self.past)
+        return _State(self.engine, past, self.mask[rows], self.lengths[rows])
+
+
+class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
+    """Continues texts with ONNX Runtime, in whose memory keys, values and memories stay."""
+
+    def past_of(self, arrays, old=None):
+        from onnxruntime import OrtValue
+
+        return {
+            name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+            for name, array in arrays.items()
+        }
+
+    def arrays_of(self, past):
+        return {name: value.numpy() for name, value in past.items()}
 
     def _compute(self, feed, past):
-        feed = {**past, **{name: _value(array) for name, array in feed.items()}}
-        # keys, values and memories stay ONNX Runtime's, for they are large
-        results = dict(zip(self.outputs, self.session.run_with_ort_values(self.outputs, feed)))
-        scores = results.pop('logits').numpy()
-        return scores, _Values({_input_of(name): value for name, value in results.items()})
+        feed = {**past, **self.past_of(feed)}
+        results = self.session.run_with_ort_values(self.outputs, feed)
+        past = dict(zip(map(_input_of, self.outputs), results))
+        return past.pop('logits').numpy(), past
 
 
 class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
@@ -374,80 +337,31 @@ class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
         from openvino._offline_transformations import apply_make_stateful_transformation
 
         model = core.read_model(self.path)
-        inputs, outputs = self._names(model)
         # OpenVINO has no variables of integers
-        kept = {
-            _input_of(name): name for name in outputs if not name.endswith(('logits', 'length'))
-        }
+        names = [name for name in _names(model.outputs) if not name.endswith(('logits', 'length'))]
+        kept, inputs = {_input_of(name): name for name in names}, _shapes(model.inputs)
         apply_make_stateful_transformation(model, kept)
         self._variables = {name + output: name for name, output in kept.items()}
-        self.model = core.compile_model(model, 'CPU', config)
-        return inputs, self._names(self.model)[1]
+        return core.compile_model(model, 'CPU', config), inputs
 
-    def _before(self, arrays):
-        past = _Request(self.model.create_infer_request(), self._variables, {})
-        return past.fill(arrays)
-
-    def _compute(self, feed, past):
-        feed = {**past.arrays, **feed}
-        results = past.request.infer(feed, share_inputs=True).values()
-        results = dict(zip(map(_input_of, self.outputs), results))
-        return results.pop('logits'), past._replace(arrays=results)
-
-
-def _input_of(name):
-    """The name that an output has as the next call's input."""
-    return name.replace(_PRESENT, _PAST).replace(f'new_{_MEMORY}', _MEMORY)
-
-
-def _value(array):
-    import onnxruntime
-
-    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
-
-
-def _rows_of(name, array, rows):
-    return array[:, rows] if name.startswith(f'{_MEMORY}.') else array[rows]
-
-
-class _Values(dict):
-    """ONNX Runtime's values by the names of inputs."""
-
-    def select(self, rows):
-        return _Values(
-            {name: _value(_rows_of(name, value.numpy(), rows)) for name, value in self.items()}
-        )
-
-
-class _Request(NamedTuple):
-    """A request of OpenVINO, the input of each variable, and the arrays of the other inputs."""
-
-    request: Any
-    inputs: dict
-    arrays: dict
-
-    def fill(self, arrays):
-        """Set the variables to arrays by the names of inputs."""
+    def past_of(self, arrays, old=None):
+        """A request whose variables are set, and the other arrays."""
         import openvino
 
-        for variable in self.request.query_state():
-            array = np.ascontiguousarray(arrays[self.inputs[variable.name]])
-            variable.state = openvino.Tensor(array)
-        inner = self.inputs.values()
-        return self._replace(arrays={name: arrays[name] for name in arrays if name not in inner})
+        request = self.model.create_infer_request() if old is None else old[0]
+        others = dict(arrays)
+        for variable in request.query_state():
+            array = others.pop(self._variables[variable.name])
+            variable.state = openvino.Tensor(np.ascontiguousarray(array))
+        return request, others
 
-    def select(self, rows):
-        arrays = {self.inputs[var.name]: var.state.data for var in self.request.query_state()}
-        arrays.update(self.arrays)
-        return self.fill({name: _rows_of(name, array, rows) for name, array in arrays.items()})
+    def arrays_of(self, past):
+        request, others = past
+        states = {self._variables[each.name]: each.state.data for each in request.query_state()}
+        return {**states, **others}
 
-
-class _State(NamedTuple):
-    """State of the texts that the next step needs."""
-
-    past: Any
-    mask: np.ndarray
-    lengths: np.ndarray
-
-    def select(self, rows):
-        return _State(self.past.select(rows), self.mask[rows], self.lengths[rows])
+    def _compute(self, feed, past):
+        request, others = past
+        results = request.infer({**others, **feed}, share_inputs=True).values()
+        results = dict(zip(map(_input_of, self.outputs), results))
+        return results.pop('logits'), (request, results)

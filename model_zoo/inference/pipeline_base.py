@@ -43,39 +43,30 @@ class TooLargeError(InputError):
     """A call that needs more than its limits."""
 
 
+#: what a call needs -> its name in messages, and the server's setting for it
+_COSTS = {
+    'rows': ('texts, with each label or choice, or windows', 'max_rows'),
+    'tokens': ('tokens', 'max_tokens'),
+    'answer': ('bytes of an answer', 'max_answer'),
+    'characters': ('characters, with each label or choice', 'max_body'),
+}
+
+
 class Meter:
     """Counts what a call needs, and refuses the call as soon as it needs too much."""
 
-    #: what is counted, and the server's setting for it
-    _NAMES = {
-        'rows': ('texts, with each label or choice, or windows', 'max_rows'),
-        'tokens': ('tokens', 'max_tokens'),
-        'answer': ('bytes of an answer', 'max_answer'),
-        'characters': ('characters, with each label or choice', 'max_body'),
-    }
-
     def __init__(self, **limits):
-        self._limits, self._used = limits, dict.fromkeys(self._NAMES, 0)
+        self._left = limits
 
     def add(self, name, count):
         """Count something. The error for too much names the server's setting."""
-        self._used[name] += count
-        most = self._limits.get(name)
-        if most is not None and self._used[name] > most:
-            unit, setting = self._NAMES[name]
+        self._left[name] -= count
+        if self._left[name] < 0:
+            unit, setting = _COSTS[name]
             raise TooLargeError(
-                f'the request needs more than {most} {unit}: ask for less at once, or serve with a '
-                f'larger `{setting}`'
+                f'the request needs too many {unit}: ask for less at once, or serve with a larger '
+                f'`{setting}`'
             )
-
-
-_OURS = {  # arguments of transformers' pipelines -> arguments of `pipeline` here
-    'batch_size': '`batch_tokens`, the tokens of a batch',
-    'device': '`ctx`, such as mx.gpu(0)',
-    'device_map': '`ctx`, such as mx.gpu(0)',
-    'framework': "`engine`, such as 'mxnet' or 'openvino'",
-    'torch_dtype': "`precision`, such as 'bfloat16'",
-}
 
 
 class Row(NamedTuple):
@@ -110,21 +101,12 @@ class Work(NamedTuple):
 
 
 def our_options(options):
-    """Remove transformers' ``truncation=True``, which changes nothing here, from the options.
-
-    Other arguments of its pipelines raise an InputError that names the argument to use here.
-    """
-    for name in _OURS.keys() & options.keys():
-        raise InputError(
-            f'`{name}` is an argument of transformers; here give pipeline() {_OURS[name]}'
-        )
-    options = dict(options)
-    truncation = options.pop('truncation', True)
-    if truncation not in (True, 'longest_first'):
-        raise InputError(
-            f'`truncation` is {truncation!r:.80}; longer texts are cut in any case: leave it out'
-        )
-    return options
+    """Return options without transformers' ``truncation=True``, which changes nothing here."""
+    return {
+        name: value
+        for name, value in options.items()
+        if name != 'truncation' or value not in (True, 'longest_first')
+    }
 
 
 class Pipeline:
@@ -165,7 +147,11 @@ class Pipeline:
     Options = CallOptions
     #: whether a classifier's result is a number
     is_regression = False
+    #: whether a tuple of two texts is one item
+    has_pairs = False
     batch_rows = BATCH_ROWS
+    #: ``_reduced(row, outputs, options)`` is what `_finish` needs of a row's outputs; None: all
+    _reduced = None
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         self.block, self.tokenizer, self.files = opened
@@ -178,7 +164,7 @@ class Pipeline:
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
-        self._defaults = self._given(defaults) if defaults else {}
+        self._defaults = self._given(defaults, {})
         self._usual = None  # what `checked` returns for a call without options
 
     @overload
@@ -193,7 +179,10 @@ class Pipeline:
         return a list. `options` are the task's. Raises InputError for an invalid item or option.
         """
         checked = self.checked(options)
-        if self._is_item(inputs):
+        is_pair = self.has_pairs and isinstance(inputs, tuple) and len(inputs) == 2
+        if isinstance(inputs, (str, bytes, dict)) or (
+            is_pair and isinstance(inputs[0], str) and isinstance(inputs[1], str)
+        ):
             (result,) = self._answers([inputs], checked)
             return self._shown(result, inputs, options)
         if hasattr(inputs, 'tolist'):  # such as a column of pandas
@@ -215,19 +204,18 @@ class Pipeline:
             f'max_length={self.max_length}, engine={self.engine.name!r}>'
         )
 
-    def prepare(self, items, options=None, meter=None):
+    def prepare(self, items, options, meter):
         """The first of three steps, for programs with their own batches: check items, make rows.
 
         A server makes batches from the rows of several calls. For each batch it calls `run_batch`,
         and for each call `finish` with the outputs of the call's rows.
 
-        With a `meter`, a call above its limits is refused before it takes much time or memory.
+        A call above the limits of the `meter` is refused before it takes much time or memory.
         """
-        options = self.checked(options or {})
+        options = self.checked(options)
         rows = self._rows(items, options, meter)
-        if meter is not None:
-            for item, item_rows in zip(items, rows):
-                meter.add('answer', self._answer_size(item, item_rows, options))
+        for item, item_rows in zip(items, rows):
+            meter.add('answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
 
     def run_batch(self, rows):
@@ -265,9 +253,6 @@ class Pipeline:
         """Turn a call's `Options` into the `options` that the other methods take."""
         return given
 
-    def _is_item(self, inputs):
-        return isinstance(inputs, (str, bytes, dict))
-
     def _shown(self, result, item, options):
         """The result of a call with these options; `item` is the call's only one, or None."""
         return result
@@ -276,7 +261,8 @@ class Pipeline:
         """The texts of an item's rows, each with the second text of a pair or None."""
         return [(self._text(item), None)]
 
-    def _rows(self, items, options, meter=None):
+    def _rows(self, items, options, meter=None, max_length=None):
+        """The rows of each item, a list; `max_length` may be less than the pipeline's."""
         pairs, counts = [], []
         for item in items:
             before = len(pairs)
@@ -286,62 +272,56 @@ class Pipeline:
                     meter.add('rows', 1)
                     meter.add('characters', len(text) + len(pair or ''))
             counts.append(len(pairs) - before)
-        reduce, rows = None, []
-        if type(self)._reduced is not Pipeline._reduced:
-            reduce = functools.partial(self._reduced, options=options)
-        for encoding in self.tokenizer.encode_pairs(pairs, self._length(options)):
+        rows, reduce = [], self._reduced and functools.partial(self._reduced, options=options)
+        for encoding in self.tokenizer.encode_pairs(pairs, max_length or self.max_length):
             if meter is not None:
                 meter.add('tokens', len(encoding))
             rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
         rows = iter(rows)
         return [list(itertools.islice(rows, count)) for count in counts]
 
-    def _length(self, options):
-        """The most tokens of a row."""
-        return self.max_length
-
-    def _reduced(self, row, outputs, options):
-        """Reduce a row's outputs to what `_finish` needs."""
-        return outputs
-
     def _answer_size(self, item, rows, options):
         """About how many bytes an item's result has as JSON."""
         return 100 + 2 * NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
-        """Return an item's result; `outputs` has each row's list of what `_reduced` returned."""
+        """Return an item's result; `outputs` has each row's list of arrays."""
         raise NotImplementedError
 
     # -- what all have in common ------------------------------------------------------------------
 
     def checked(self, options):
         """A call's options, checked, with the defaults of the others."""
-        if options or self._usual is None:
-            given = self._over_defaults(options) if options else self._defaults
-            made = self._options(self.Options.model_construct(**given))
-            if options:
-                return made
+        if not options and self._usual is not None:
+            return self._usual
+        given = self._given(options, self._defaults)
+        made = self._options(self.Options.model_construct(**given))
+        if not options:
             self._usual = made
-        return self._usual
+        return made
 
-    def _over_defaults(self, options):
-        return {**self._defaults, **self._given(options)}
-
-    def _given(self, options):
-        """The options that are given, checked."""
+    def _given(self, options, defaults):
+        """The options that are given, checked, and defaults of others."""
         given = self.Options.read(our_options(options), f'option of {self.task}')
-        return {name: getattr(given, name) for name in given.model_fields_set}
+        return {**defaults, **{name: getattr(given, name) for name in given.model_fields_set}}
 
     def _text(self, item):
         if isinstance(item, str):
             return item
-        hint = '; decode it first' if isinstance(item, bytes) else ''
-        raise InputError(f'{self.task} takes a str, not {type(item).__name__}: {item!r:.80}{hint}')
+        raise InputError(f'{self.task} takes a str, not {type(item).__name__}: {item!r:.80}')
 
     def results(self, items, options):
         """Results one by one, in order, with `checked` options; reads the items as needed."""
-        for pool, rows in self._pools(items, options):
-            yield from self._answers(pool, options, rows)
+        pool, rows, tokens = [], [], 0
+        for group in iter(lambda: list(itertools.islice(items, ITEMS_TOGETHER)), []):
+            of_group = self._rows(group, options)
+            pool += group
+            rows += of_group
+            tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
+            if tokens >= POOL_TOKENS or len(pool) >= POOL_ITEMS:
+                yield from self._answers(pool, options, rows)
+                pool, rows, tokens = [], [], 0
+        yield from self._answers(pool, options, rows)
 
     def _answers(self, items, options, rows=None):
         """The results of some items, whose rows may be known."""
@@ -352,17 +332,3 @@ class Pipeline:
             for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
                 outputs[index] = output
         return self.finish(Work(items, rows, options), outputs)
-
-    def _pools(self, items, options):
-        """Lists of items and of their rows, among which batches are formed."""
-        pool, rows, tokens = [], [], 0
-        for group in iter(lambda: list(itertools.islice(items, ITEMS_TOGETHER)), []):
-            of_group = self._rows(group, options)
-            pool += group
-            rows += of_group
-            tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
-            if tokens >= POOL_TOKENS or len(pool) >= POOL_ITEMS:
-                yield pool, rows
-                pool, rows, tokens = [], [], 0
-        if pool:
-            yield pool, rows

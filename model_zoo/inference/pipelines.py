@@ -60,22 +60,10 @@ def pipeline(
 ) -> TextClassification: ...
 @overload
 def pipeline(
-    task: Literal['question-answering'], model: _Name = ..., **options: Any
-) -> QuestionAnswering: ...
-@overload
-def pipeline(
     task: Literal['text-generation'], model: _Name = ..., **options: Any
 ) -> TextGeneration: ...
 @overload
-def pipeline(
-    task: _Name = ...,
-    model: _Name = ...,
-    *,
-    engine: str = ...,
-    precision: str = ...,
-    ctx: Any = ...,
-    **options: Any,
-) -> Pipeline: ...
+def pipeline(task: _Name = ..., model: _Name = ..., **options: Any) -> Pipeline: ...
 
 
 def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=None, **options):
@@ -121,58 +109,40 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
         task, model = None, task if model is None else model
     if task is not None:
         UnknownNameError.check('task', task, known)
+    model = DEFAULT_MODELS.get(task) if model is None else model
     if model is None:
-        model = DEFAULT_MODELS.get(task)
-    if model is None:
-        raise InputError(
-            f'the task {task} needs a model that was trained for it: pipeline({task!r}, FOLDER)'
-            if task
-            else f'name a task or a model; the tasks are {", ".join(known)}'
-        )
-    options = our_options(options)
+        raise InputError(f'name a model, such as the folder of one trained for {task or "a task"}')
+    options = {'exact': True, **our_options(options), 'ctx': ctx}
     if isinstance(options.get('tokenizer'), str) and options.pop('tokenizer') != model:
         raise InputError('`tokenizer` is a name: leave it out, a model has its own')
-    options.setdefault('exact', True)
     of_calls = {'max_length', 'batch_tokens'}
     of_calls = of_calls.union(*(cls.Options.model_fields for cls in PIPELINES.values()))
     of_calls = {name: options.pop(name) for name in of_calls & {*options}}
-    options['ctx'] = ctx
-    where = {name: options.pop(name) for name in WHERE if name in options}
+    where = {'exported': True, 'vocab': options.get('tokenizer') is None}
+    where.update({name: options.pop(name) for name in WHERE if name in options})
     try:
-        located = locate(
-            model, vocab=options.get('tokenizer') is None, **{'exported': True, **where}
-        )
+        located = locate(model, **where)
     except UnknownNameError as error:
         if task is not None:
             raise
         # a task's name, perhaps
         raise UnknownNameError(f'{error}; the tasks are {", ".join(known)}') from None
-    family = located.family
+    family, pipeline_class = located.family, PIPELINES.get(task)
     if task is None:
         opened = open_model(located, **options)
-        names = {cls: name for name, cls in family.tasks.items()}
-        name = names.get(type(opened.block))
+        name = {cls: name for name, cls in family.tasks.items()}.get(type(opened.block))
         pipeline_class = next(cls for cls in PIPELINES.values() if name in cls.block_tasks)
+    elif None in pipeline_class.block_tasks:
+        opened = open_model(located, family.base, **options)
     else:
-        pipeline_class = PIPELINES[task]
-        opened = _open_for(pipeline_class, located, options)
-    engine = make_engine(opened.block, engine, precision, ctx)
-    return pipeline_class(opened, engine=engine, **of_calls)
-
-
-def _open_for(pipeline_class, located, options):
-    """Open a model for a pipeline; one of another task may have parameters of the same names."""
-    family, tasks = located.family, pipeline_class.block_tasks
-    if None in tasks:
-        return open_model(located, family.base, **options)
-    able = [task for task in tasks if task in family.tasks]
-    if not able:
-        raise InputError(f'a model of the family {family.name} cannot do {pipeline_class.task}')
-    opened = open_model(located, able[0], **options)
-    trained = family.task_named(opened.block.config.extras.get('architectures'))
-    if trained not in (None, *tasks):
-        raise InputError(
-            f'the model is a {family.tasks[trained].__name__}, for {trained}; '
-            f'{pipeline_class.task} needs a {type(opened.block).__name__}'
-        )
-    return opened
+        able = [name for name in pipeline_class.block_tasks if name in family.tasks]
+        if not able:
+            raise InputError(f'a model of the family {family.name} cannot do {task}')
+        opened = open_model(located, able[0], **options)
+        # a model of another task may have parameters of the same names
+        trained = family.task_named(opened.block.config.extras.get('architectures'))
+        if trained not in (None, *pipeline_class.block_tasks):
+            raise InputError(f'the model was trained for {trained}, not for {task}')
+    return pipeline_class(
+        opened, engine=make_engine(opened.block, engine, precision, ctx), **of_calls
+    )

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import tempfile
+import types
 
 import mxnet as mx
 import numpy as np
@@ -16,70 +17,17 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 from ..util.choices import CALIBRATION_MODES, QUANTIZED_DTYPES
 
-__all__ = [
-    'LAYER_TYPES',
-    'Quantizer',
-    'choose_layers',
-    'leave_out',
-    'quantize',
-]
+__all__ = ['Quantizer', 'choose_layers', 'leave_out', 'quantize']
 
 logger = logging.getLogger(__name__)
 
-#: parts of the names of layers, by what they compute: products of attention and projections
-LAYER_TYPES = ('selfatt', 'qkv', 'proj', 'ffn_1', 'ffn_2', 'pooler', 'classifier')
 _BACKEND = 'MKLDNN_QUANTIZE'
 _INPUTS = ('data0', 'data1', 'data2')
 _PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')
-
-
-class _Ranges:
-    """Collect the least and greatest outputs, `clipped` as in GluonNLP's BertLayerCollector."""
-
-    largest_gelu, smallest_norm = 10.0, -50.0
-
-    def __init__(self, clipped):
-        self.min_max_dict, self._clipped = {}, clipped
-
-    def collect(self, name, array):
-        low, high = float(array.min()), float(array.max())
-        if self._clipped and ('eltwise' in name or 'gelu' in name):
-            high = min(high, self.largest_gelu)
-        elif self._clipped and 'layernorm' in name:
-            low = max(low, self.smallest_norm)
-        old = self.min_max_dict.get(name, (low, high))
-        self.min_max_dict[name] = min(low, old[0]), max(high, old[1])
-
-
-class _Histograms:
-    """Counts values of outputs, whose ranges are known."""
-
-    #: TensorRT's number; MXNet's 8001 take 16 times as long, and are too fine for small samples
-    bins = 2001
-
-    def __init__(self, ranges):
-        self._ranges, self._counts = ranges, {}
-
-    def collect(self, name, array):
-        high = max(map(abs, self._ranges[name])) or 1.0
-        counts, edges = np.histogram(array, self.bins, (-high, high))
-        if name in self._counts:
-            counts = counts + self._counts[name][0]
-        self._counts[name] = counts, edges
-
-    def best_ranges(self, dtype):
-        """The ranges whose values in 8 bits are distributed most like the values themselves."""
-        best = {}
-        for name, (counts, edges) in self._counts.items():
-            one_sided = self._ranges[name][0] >= 0 and dtype != 'int8'
-            high, _ = mx.nd.contrib.calibrate_entropy(
-                hist=mx.nd.array(counts),
-                hist_edges=mx.nd.array(edges),
-                num_quantized_bins=511 if one_sided else 255,
-            )
-            high = float(high.asscalar())
-            best[name] = 0.0 if one_sided else -high, high
-        return best
+#: greatest output of a GELU and least of a layer normalization, as in GluonNLP's BertLayerCollector
+_LARGEST_GELU, _SMALLEST_NORM = 10.0, -50.0
+#: TensorRT's number; MXNet's 8001 take 16 times as long, and are too fine for small samples
+_BINS = 2001
 
 
 def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
@@ -90,8 +38,7 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     block, batches, mode, dtype
         See `Quantizer`.
     exclude : sequence of str
-        Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2';
-        see `LAYER_TYPES`.
+        Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2'.
 
     Returns
     -------
@@ -100,12 +47,10 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         ``SymbolBlock.imports`` reads.
     """
     quantizer = Quantizer(block, batches, mode, dtype)
-    kept = [
-        layer
-        for layer, names in quantizer.layers.items()
-        if any(part in name for part in exclude for name in names)
-    ]
-    return quantizer.block(kept)
+    layers = quantizer.layers.items()
+    return quantizer.block(
+        [name for name, names in layers if any(part in each for part in exclude for each in names)]
+    )
 
 
 class Quantizer:
@@ -119,8 +64,7 @@ class Quantizer:
     block : ZooBlock
         On the CPU, in float32.
     batches : iterable of (words, token_types, valid_length)
-        Text of the kind that the model will see; a few batches are enough. With mode 'none' only
-        the first is used.
+        Text of the kind that the model will see; a few batches are enough.
     mode : str
         One of `CALIBRATION_MODES`.
     dtype : str
@@ -142,22 +86,21 @@ class Quantizer:
     def __init__(self, block, batches, mode='customize', dtype='auto'):
         UnknownNameError.check('calib_mode', mode, CALIBRATION_MODES)
         UnknownNameError.check('quantized_dtype', dtype, QUANTIZED_DTYPES)
-        self._mode, self._dtype, batches = mode, dtype, iter(batches)
-        self._first = next(batches, None)
-        if self._first is None:
+        self._mode, self._dtype, batches = mode, dtype, list(batches)
+        if not batches:
             raise InputError('there is no text to calibrate the model with')
+        self._first = batches[0]
         symbol, self._parameters, self._auxiliary = _trace(block, self._first)
         self._symbol = symbol.get_backend_symbol(_BACKEND)
-        self.layers, fixed = {}, []
+        self.layers, self._fixed, self._outputs = {}, [], None
         for name, names in _products(self._symbol, block.prefix):
             # MXNet finds no common type for the inputs of attention's products then
             if 'selfatt' in name and (mode == 'none' or dtype == 'int8'):
-                fixed.append(names[0])
+                self._fixed.append(names[0])
             else:
                 self.layers[name] = names
-        self._fixed, self._ranges, self._outputs = fixed, None, None
+        self._ranges = None
         if mode != 'none':
-            batches = [self._first, *batches]
             self._ranges = self._calibrate(batches)
             logger.info('calibrated on %d batches', len(batches))
 
@@ -196,11 +139,11 @@ class Quantizer:
             quantize_granularity='tensor-wise' if self._mode == 'none' else 'channel-wise',
         )
         if self._ranges is not None:
-            quantized, weights, auxiliary = quantization.calib_graph(
+            quantized, weights, _ = quantization.calib_graph(
                 quantized,
                 self._parameters,
                 auxiliary,
-                self._ranges,
+                types.SimpleNamespace(min_max_dict=self._ranges),
                 calib_mode='customize',
                 quantized_dtype=self._dtype,
                 logger=None,
@@ -208,16 +151,36 @@ class Quantizer:
         return quantized.get_backend_symbol(_BACKEND), weights
 
     def _calibrate(self, batches):
-        """The ranges of outputs, in ``min_max_dict`` by their names."""
-        clipped = self._mode == 'customize'
-        ranges = _Ranges(clipped)
-        for batch in batches:
-            self._run(self._symbol, self._parameters, batch, ranges.collect)
-        if self._mode == 'entropy':
-            histograms = _Histograms(ranges.min_max_dict)
+        """The least and greatest value of each output, by its name."""
+        ranges, counts = {}, {}
+
+        def widen(name, array):
+            low, high = float(array.min()), float(array.max())
+            if self._mode == 'customize' and ('eltwise' in name or 'gelu' in name):
+                high = min(high, _LARGEST_GELU)
+            elif self._mode == 'customize' and 'layernorm' in name:
+                low = max(low, _SMALLEST_NORM)
+            old = ranges.get(name, (low, high))
+            ranges[name] = min(low, old[0]), max(high, old[1])
+
+        def count(name, array):
+            high = max(map(abs, ranges[name])) or 1.0
+            new, edges = np.histogram(array, _BINS, (-high, high))
+            counts[name] = new + counts.get(name, (0, None))[0], edges
+
+        for collect in (widen, count) if self._mode == 'entropy' else (widen,):
             for batch in batches:
-                self._run(self._symbol, self._parameters, batch, histograms.collect)
-            ranges.min_max_dict = histograms.best_ranges(self._dtype)
+                self._run(self._symbol, self._parameters, batch, collect)
+        for name, (histogram, edges) in counts.items():
+            # the range whose values in 8 bits are distributed most like the values themselves
+            one_sided = ranges[name][0] >= 0 and self._dtype != 'int8'
+            high, _ = mx.nd.contrib.calibrate_entropy(
+                hist=mx.nd.array(histogram),
+                hist_edges=mx.nd.array(edges),
+                num_quantized_bins=511 if one_sided else 255,
+            )
+            high = float(high.asscalar())
+            ranges[name] = 0.0 if one_sided else -high, high
         return ranges
 
     def _run(self, symbol, weights, batch, collect=None):
@@ -291,13 +254,13 @@ def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most
     def attempt(exclude):
         made = make(exclude)
         score, int8_report = evaluate(forward_of(made))
-        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
+        without = f' without {", ".join(exclude)}' if exclude else ''
+        logger.info('INT8%s: %s %.4f, of float32 %.4f', without, metric, score, best)
         return score, int8_report, made
 
     (score, int8_report, made), exclude = leave_out(
         layers, harm, attempt, lambda tried: best - tried[0] <= most_lost
     )
-    logger.info('INT8%s: %s %.4f, of float32 %.4f', _without(exclude), metric, score, best)
     return made, {
         'metric': metric,
         'float32': report,
@@ -305,10 +268,6 @@ def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most
         'lost': best - score,
         'float32_layers': exclude,
     }
-
-
-def _without(exclude):
-    return f' without {", ".join(exclude)}' if exclude else ''
 
 
 def leave_out(layers, harm, attempt, is_enough):
@@ -322,24 +281,18 @@ def leave_out(layers, harm, attempt, is_enough):
     ``is_enough``, and the layers that it leaves in float32; with all layers left out, it is
     returned however good it is.
     """
-    result = attempt([])
-    layers = list(layers)
-    if is_enough(result) or not layers:
-        return result, []
+    made = attempt([])
+    if is_enough(made) or not layers:
+        return made, []
     logger.info('measuring the harm of %d layers', len(layers))
-    layers.sort(key=harm, reverse=True)
-    bad, good, result = 0, 1, None
-    while result is None:
-        tried = attempt(layers[:good])
-        if is_enough(tried) or good == len(layers):
-            result = tried
-        else:
-            bad, good = good, min(2 * good, len(layers))
+    layers, bad, good = sorted(layers, key=harm, reverse=True), 0, 1
+    while not is_enough(made := attempt(layers[:good])) and good < len(layers):
+        bad, good = good, min(2 * good, len(layers))
     while good - bad > 1:
         middle = (bad + good) // 2
         tried = attempt(layers[:middle])
         if is_enough(tried):
-            good, result = middle, tried
+            good, made = middle, tried
         else:
             bad = middle
-    return result, layers[:good]
+    return made, layers[:good]

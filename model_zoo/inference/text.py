@@ -54,26 +54,21 @@ class TextGeneration(Pipeline):
         usual = {name: own[name] for name in self.Options.model_fields if own.get(name) is not None}
         if usual.get('max_length') == 20:  # transformers' default, which its pipelines don't use
             del usual['max_length']
-        self._defaults = self._given(usual)
-        self._defaults = self._over_defaults(defaults)
+        self._defaults = self._given(defaults, self._given(usual, {}))
 
-    def _over_defaults(self, options):
-        given = self._given(options)
-        defaults = self._defaults
-        if not {*_LENGTHS}.isdisjoint(given):  # one replaces the other's default
+    def _given(self, options, defaults):
+        if not {*_LENGTHS}.isdisjoint(options):  # one replaces the other's default
             defaults = {name: defaults[name] for name in defaults if name not in _LENGTHS}
-        return {**defaults, **given}
+        return super()._given(options, defaults)
 
     def _options(self, given):
         if given.do_sample and given.num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
         unused = _BEAMS if given.do_sample else _SAMPLING
         options = given.model_dump(include={*TextOptions.model_fields} - unused)
-        ends = (
-            end_tokens(self.block, self.tokenizer)
-            if given.eos_token_id is None
-            else given.eos_token_id
-        )
+        ends = given.eos_token_id
+        if ends is None:
+            ends = end_tokens(self.block, self.tokenizer)
         options['stop_tokens'] = ends if given.stop_at_end else []
         # the model forgets the beginning of a text that is longer than its context
         options['overflow'] = 'slide'
@@ -95,31 +90,29 @@ class TextGeneration(Pipeline):
             )
         return options['all'] - len(ids)
 
-    def _pools(self, items, options):
-        return ((pool, None) for pool in iter(lambda: list(islice(items, ITEMS_TOGETHER)), []))
+    def results(self, items, options):
+        for group in iter(lambda: list(islice(items, ITEMS_TOGETHER)), []):
+            yield from self._answers(group, options)
 
     def _answers(self, items, options, rows=None):
         prompts = [self.encode_prompt(item) for item in items]
         counts, results = [self.new_tokens(ids, options) for ids in prompts], [None] * len(items)
         for count in set(counts):
             places = [place for place, other in enumerate(counts) if other == count]
-            lengths = [len(prompts[place]) for place in places]
-            for indices in longest_first(lengths, BATCH_PROMPTS):
+            for indices in longest_first([len(prompts[place]) for place in places], BATCH_PROMPTS):
                 chosen = [places[index] for index in indices]
+                ids = [prompts[place] for place in chosen]
                 with self.engine.lock:
-                    continuations = generate(
-                        self.engine.language_model,
-                        [prompts[place] for place in chosen],
-                        count,
-                        **options['generate'],
+                    written = generate(
+                        self.engine.language_model, ids, count, **options['generate']
                     )
-                for place, group in zip(chosen, continuations):
+                for place, prompt, texts in zip(chosen, ids, written):
                     start = items[place] if options['full'] else ''
-                    texts = (
-                        text_of(self.tokenizer, prompts[place], new.tokens, new.finish, True)
-                        for new in group
+                    added = (
+                        text_of(self.tokenizer, prompt, new.tokens, new.finish, True)
+                        for new in texts
                     )
-                    results[place] = [{'generated_text': start + text} for text in texts]
+                    results[place] = [{'generated_text': start + text} for text in added]
         return results
 
     def stream(self, text, **options):

@@ -3,7 +3,7 @@
 import itertools
 import re
 import warnings
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field
@@ -20,17 +20,6 @@ from .pipeline_base import NUMBER, Pipeline, Row
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
 
 
-class _Token(NamedTuple):
-    """A token or a word with the probabilities of its labels."""
-
-    parts: list
-    scores: np.ndarray
-    start: int
-    end: int
-    index: int
-    word: int
-
-
 #: strategy -> a word's probabilities, from its tokens'
 _OF_WORD = {
     'first': lambda scores: scores[0],
@@ -39,7 +28,26 @@ _OF_WORD = {
 }
 
 
-class TokenClassification(Pipeline):
+class _Windowed(Pipeline):
+    """A pipeline that reads a long text in windows."""
+
+    def _windows(self, asked, ids, room, stride, extra, meter):
+        """Yield the row of each window of at most `room` ids, and what it sees.
+
+        That is the number of ids before the window in the row, the window's first id, and how many
+        it has. The texts `asked` are before it, which with special tokens are `extra` ids.
+        """
+        windows = split_windows(len(ids), room, room - stride) or [(0, 0)]
+        if meter is not None:
+            meter.add('rows', len(windows))
+            meter.add('tokens', sum(extra + length for _, length in windows))
+        for first, length in windows:
+            part = ids[first : first + length]
+            seen, types, head = self.tokenizer.with_special_tokens(*asked, part)
+            yield Row(seen, types), (head, first, length)
+
+
+class TokenClassification(_Windowed):
     """Labels of a text's tokens, such as named entities.
 
     The result is a list of dicts in the order of the text, depending on `aggregation_strategy`:
@@ -83,40 +91,31 @@ class TokenClassification(Pipeline):
         return {
             'strategy': given.aggregation_strategy or ('first' if self.knows_words else 'none'),
             'ignored': set(given.ignore_labels),
-            'special': special,
-            'room': room,
-            'stride': stride,
+            'windows': (room, stride, special),
         }
 
     def _rows(self, items, options, meter=None):
-        texts = [(self._text(item), None) for item in items]
-        encodings = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
-        return [self._windows(encoding, options, meter) for encoding in encodings]
-
-    def _windows(self, encoding, options, meter):
-        """Return a text's rows; `about` has a row's pieces, and where the first one is in both."""
-        ids, room = encoding.input_ids, options['room']
-        windows = [(0, len(ids))]
-        if len(ids) > room:
-            windows = split_windows(len(ids), room, room - options['stride'])
-        if meter is not None:
-            meter.add('rows', len(windows))
-            meter.add('tokens', sum(length + options['special'] for _, length in windows))
-        pieces, rows = list(zip(encoding, encoding.offsets, encoding.word_ids)), []
-        for first, length in windows:
-            seen, types, head = self.tokenizer.with_special_tokens(ids[first : first + length])
-            rows.append(Row(seen, types, (pieces[first : first + length], first, head)))
+        (room, stride, special), texts = options['windows'], [(self._text(i), None) for i in items]
+        rows = []
+        for encoding in self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False):
+            pieces = list(zip(encoding, encoding.offsets, encoding.word_ids))
+            windows = self._windows((), encoding.input_ids, room, stride, special, meter)
+            rows.append(
+                [
+                    row._replace(about=(pieces[first : first + length], first, head))
+                    for row, (head, first, length) in windows
+                ]
+            )
         return rows
 
     def _finish(self, item, rows, outputs, options):
         entities, strategy = [], options['strategy']
+        kind = 'entity' if strategy == 'none' else 'entity_group'
         for row, (scores,) in zip(rows, outputs):
-            row_entities = list(map(self._entity, self._tokens(row, scores, item, strategy)))
+            found = self._entities(row, softmax(scores), item, strategy)
             if strategy != 'none':
-                groups = groups_of_entities(row_entities, self.labels)
-                row_entities = [self._group(*group) for group in groups]
-            kind = 'entity' if strategy == 'none' else 'entity_group'
-            entities += [each for each in row_entities if each[kind] not in options['ignored']]
+                found = [self._group(*group) for group in groups_of_entities(found, self.labels)]
+            entities += [each for each in found if each[kind] not in options['ignored']]
         if len(rows) > 1:
             entities = _without_overlaps(entities)
         for entity in entities:
@@ -125,36 +124,31 @@ class TokenClassification(Pipeline):
                 entity['word'] = item[entity['start'] : entity['end']]
         return entities
 
-    def _tokens(self, row, scores, text, strategy):
-        """The tokens of a window, special ones left out; with a strategy for words, its words."""
+    def _entities(self, row, scores, text, strategy):
+        """A dict for each token of a window; with a strategy for words, for each word."""
         pieces, first, head = row.about
-        tokens = [
-            _Token([(piece, text[start:end])], of_token, start, end, index, word)
-            for index, ((piece, (start, end), word), of_token) in enumerate(
-                zip(pieces, softmax(scores)[head:]), first + head
+        tokens = list(zip(pieces, scores[head:], itertools.count(first + head)))
+        words = [[token] for token in tokens]
+        if strategy in _OF_WORD:
+            groups = itertools.groupby(tokens, key=lambda token: token[0][2])
+            words = [list(group) for _, group in groups]
+        entities = []
+        for word in words:
+            parts = [(piece, text[start:end]) for (piece, (start, end), _), *_ in word]
+            shares = _OF_WORD.get(strategy, _OF_WORD['first'])([shares for _, shares, _ in word])
+            best = int(shares.argmax())
+            entities.append(
+                {
+                    'entity': self.labels[best],
+                    'score': float(shares[best]),
+                    'index': word[0][2],
+                    'word': self._words(parts),
+                    'start': word[0][0][1][0],
+                    'end': word[-1][0][1][1],
+                    'parts': parts,
+                }
             )
-        ]
-        if strategy not in _OF_WORD:
-            return tokens
-        words = []
-        for _, group in itertools.groupby(tokens, key=lambda token: token.word):
-            group = list(group)
-            parts = [part for token in group for part in token.parts]
-            scores = _OF_WORD[strategy]([token.scores for token in group])
-            words.append(group[0]._replace(parts=parts, scores=scores, end=group[-1].end))
-        return words
-
-    def _entity(self, token):
-        best = int(token.scores.argmax())
-        return {
-            'entity': self.labels[best],
-            'score': float(token.scores[best]),
-            'index': token.index,
-            'word': self._words(token.parts),
-            'start': token.start,
-            'end': token.end,
-            'parts': token.parts,
-        }
+        return entities
 
     def _group(self, entity_type, group):
         parts = [part for entity in group for part in entity['parts']]
@@ -279,8 +273,7 @@ class FillMask(Pipeline):
     def _word(self, row, position, word, score):
         ids = row.input_ids.copy()
         ids[position] = word
-        # with several masks the others stay visible
-        is_single = len(row.about) == 1
+        is_single = len(row.about) == 1  # with several masks the others stay visible
         return {
             'score': score,
             'token': word,
@@ -295,7 +288,7 @@ def _not_blank(text):
     return text
 
 
-class QuestionAnswering(Pipeline):
+class QuestionAnswering(_Windowed):
     """Answers to questions, extracted from a text.
 
     ``qa(question='...', context='...')`` is a dict of ``score``, ``start``, ``end`` (in the
@@ -322,8 +315,6 @@ class QuestionAnswering(Pipeline):
         question, context : str or list of str
             Used instead of `inputs`. Several questions may share one context.
         """
-        if inputs is not None and question is not None:
-            raise InputError(f'{self.task}: give inputs, or question and context')
         if context is not None or question is not None:
             inputs = _items(inputs if question is None else question, context)
         return super().__call__(inputs, **options)
@@ -360,9 +351,9 @@ class QuestionAnswering(Pipeline):
         }
 
     def _rows(self, items, options, meter=None):
-        return [self._windows(self.Item.read(item), options, meter) for item in items]
+        return [self._item_rows(self.Item.read(item), options, meter) for item in items]
 
-    def _windows(self, item, options, meter):
+    def _item_rows(self, item, options, meter):
         """Rows of a question; `about` describes a row's window.
 
         It has the offsets and word ids of the whole context, the number of the row's pieces before
@@ -370,25 +361,16 @@ class QuestionAnswering(Pipeline):
         """
         texts = [(item.question, None), (item.context, None)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
-        asked = asked[: options['question']]
-        room = options['length'] - self.tokenizer.pair_size() - len(asked)
-        if room <= options['stride']:
+        asked, length, stride = asked[: options['question']], options['length'], options['stride']
+        extra = self.tokenizer.pair_size() + len(asked)
+        if length - extra <= stride:
             raise InputError(
-                f'{self.task}: the question has {len(asked)} tokens; max_seq_len '
-                f'{options["length"]} less doc_stride {options["stride"]} has no room for them'
+                f'{self.task}: the question has {len(asked)} tokens; max_seq_len {length} less '
+                f'doc_stride {stride} has no room for them'
             )
-        windows = split_windows(len(seen), room, room - options['stride'])
-        overhead = options['length'] - room
-        if meter is not None:
-            meter.add('rows', len(windows))
-            meter.add('tokens', sum(overhead + length for _, length in windows))
-        spans, rows = (seen.offsets, seen.word_ids), []  # computed at each access
-        for first, length in windows:
-            ids, types, head = self.tokenizer.with_special_tokens(
-                asked, seen[first : first + length]
-            )
-            rows.append(Row(ids, types, (spans, head, first, length)))
-        return rows
+        spans = seen.offsets, seen.word_ids  # computed at each access
+        windows = self._windows((asked,), seen, length - extra, stride, extra, meter)
+        return [row._replace(about=(spans, *place)) for row, place in windows]
 
     def _answer_size(self, item, rows, options):
         return 4 * NUMBER * len(rows) * _candidates(options)

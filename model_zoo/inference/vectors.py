@@ -42,9 +42,10 @@ class Vectors(Pipeline):
             return text.lower() if self._modules.lowers else text
         return text
 
-    def _length(self, options):
+    def _rows(self, items, options, meter=None):
         own = self._modules.max_length if options.pooling == 'model' else None
-        return min(filter(None, (own, self.max_length)), default=None)
+        length = min(filter(None, (own, self.max_length)), default=None)
+        return super()._rows(items, options, meter, length)
 
     def _vector(self, states, pooling):
         if pooling == 'model':
@@ -99,6 +100,7 @@ class SentenceSimilarity(Vectors):
     """
 
     task = 'sentence-similarity'
+    has_pairs = True
 
     class Item(Fields):
         source_sentence: AnyText
@@ -106,10 +108,6 @@ class SentenceSimilarity(Vectors):
 
     class Options(CallOptions):
         pooling: Pooling = 'model'
-
-    def _is_item(self, inputs):
-        is_pair = isinstance(inputs, tuple) and len(inputs) == 2
-        return isinstance(inputs, dict) or (is_pair and all(isinstance(i, str) for i in inputs))
 
     def _pairs(self, item, options):
         sentences = item

@@ -1,6 +1,5 @@
 """Transformer cells: attention and feed-forward with residuals and layer normalization."""
 
-import contextlib
 import math
 
 import mxnet as mx
@@ -130,20 +129,7 @@ class FeedForward(HybridBlock):
         return self.ffn_2(x if self.dropout is None else self.dropout(x))
 
 
-class MirroredCell(HybridBlock):
-    """A block whose activations can be recomputed in training; see `model_zoo.blocks.graphs`."""
-
-    #: whether the nodes of its graphs are marked to be computed again
-    mirrors = False
-
-    def _marked(self):
-        """Return a context in which the nodes of a graph are marked for recomputation."""
-        if not self.mirrors:
-            return contextlib.nullcontext()
-        return mx.AttrScope(force_mirroring='True')
-
-
-class EncoderCell(MirroredCell):
+class EncoderCell(HybridBlock):
     """One layer of a BERT encoder: normalization follows each residual ("post-norm")."""
 
     attention_class = SelfAttention
@@ -161,10 +147,9 @@ class EncoderCell(MirroredCell):
             self.dropout = nn.Dropout(config.dropout)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
-        with self._marked():
-            attended, probabilities = self.attention(x, mask, head_mask)
-            x = self.attention_norm(x + self.dropout(attended))
-            x = x + self.dropout(self.ffn(x))
+        attended, probabilities = self.attention(x, mask, head_mask)
+        x = self.attention_norm(x + self.dropout(attended))
+        x = x + self.dropout(self.ffn(x))
         return self.ffn_norm(x), probabilities
 
 
@@ -224,8 +209,7 @@ class DecoderCell(EncoderCell):
         self._pre_norm = pre_norm
 
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
-        with self._marked():
-            attended, *rest = self.attention(self._before(x), mask, head_mask, past)
+        attended, *rest = self.attention(self._before(x), mask, head_mask, past)
         return [self._after(x, attended), *rest]
 
     def step(self, F, x, mask, key_cache, value_cache):
@@ -239,8 +223,7 @@ class DecoderCell(EncoderCell):
 
     def _after(self, x, attended):
         """Return the cell's output from its input and the attention's output."""
-        with self._marked():
-            x = x + self.dropout(attended)
-            x = x if self._pre_norm else self.attention_norm(x)
-            change = self.dropout(self.ffn(self.ffn_norm(x) if self._pre_norm else x))
+        x = x + self.dropout(attended)
+        x = x if self._pre_norm else self.attention_norm(x)
+        change = self.dropout(self.ffn(self.ffn_norm(x) if self._pre_norm else x))
         return x + change if self._pre_norm else self.ffn_norm(x + change)

@@ -75,10 +75,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         first = weight[0] if isinstance(index, (list, tuple)) else weight
         self._update(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
 
-    def _rates(self, index, weight, lr, wd):
-        """Return (step, factor, decay, late decay) of the update of one weight."""
-        # `w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)`, and after that `w -=
-        # late_decay * w`.
+    def _step(self, index, weight, lr, wd):
+        """Return the `host.Step` of the update of one weight, with the true moments."""
         raise NotImplementedError
 
     def _update(self, indices, weights, grads, states, multi_precision):
@@ -87,45 +85,33 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self._update_count(indices)
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
         scales = self._scales(indices, grads)
-        lrs, wds = self._get_lrs(indices), self._get_wds(indices)
+        rates = zip(indices, weights, self._get_lrs(indices), self._get_wds(indices))
+        steps = [self._operators_step(self._step(*each)) for each in rates]
         if not multi_precision:
             arrays = [(w, g, *state) for w, g, state in zip(weights, grads, states)]
             if host.are_on_host(itertools.chain(*arrays)):
-                self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
+                self._update_on_host(indices, [*zip(arrays, _numbers(scales), steps)])
                 return
-
         # One call for each weight: MXNet's multi-tensor variant of the operator loses digits of the
         # moments.
-        for arguments in zip(indices, weights, grads, states, scales, lrs, wds):
+        for arguments in zip(indices, weights, grads, states, scales, steps):
             self._update_weight(*arguments, multi_precision)
 
-    def _steps(self, indices, arrays, lrs, wds):
-        """Return the `_step` of each weight, the first of its arrays."""
-        return [
-            self._step(index, group[0], lr, wd)
-            for index, group, lr, wd in zip(indices, arrays, lrs, wds)
-        ]
-
-    def _step(self, index, weight, lr, wd):
-        """Return the `host.Step` of a weight with the operators' moments."""
-        mean_factor, root_factor = self._moment_factors()
-        step, factor, decay, late_decay = self._rates(index, weight, lr, wd)
-        return host.Step(
-            step * root_factor / mean_factor,
-            factor,
-            self._epsilon(index) * root_factor,
-            decay,
-            late_decay,
+    def _operators_step(self, step):
+        """Return a step for the operators' moments."""
+        # They take the betas as float32 and compute 1 - beta from them, which for beta2 = 0.999 is
+        # off by 1.3e-5. So their moments are the true ones times a constant.
+        mean_factor, root_factor = _complement_error(self.beta1), _complement_error(self.beta2)
+        root_factor = math.sqrt(root_factor)
+        return step._replace(
+            step=step.step * root_factor / mean_factor, epsilon=step.epsilon * root_factor
         )
 
-    def _update_on_host(self, indices, arrays, scales, lrs, wds):
-        """Update weights with their gradients times the scales, which are numbers."""
-        steps, betas = self._steps(indices, arrays, lrs, wds), (self.beta1, self.beta2)
-        host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
+    def _update_on_host(self, indices, updates):
+        host.update_by_adam(updates, (self.beta1, self.beta2), self.clip_gradient)
 
-    def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+    def _update_weight(self, index, weight, grad, state, scale, step, multi_precision):
         """Update a weight with its gradient times `scale`, of shape (1,)."""
-        step = self._step(index, weight, lr, wd)
         options = {
             'beta1': self.beta1,
             'beta2': self.beta2,
@@ -133,9 +119,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             'lr': step.step,
             'eta': step.factor,
             'wd': step.decay,
+            'clip_gradient': self.clip_gradient or -1,
         }
-        if self.clip_gradient:
-            options['clip_gradient'] = self.clip_gradient
         if multi_precision:
             master, moments = state
             mx.nd.contrib.mp_adamw_update(
@@ -149,24 +134,13 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             if multi_precision:
                 mx.nd.cast(master, dtype=weight.dtype, out=weight)
 
-    def _epsilon(self, index):
-        """Return the term added to the square root of the second moment."""
-        return self.epsilon
-
-    def _moment_factors(self):
-        """Return the operators' mean, and root of the variance, over the true ones."""
-        # They take the betas as float32 and compute 1 - beta from them, which for beta2 = 0.999 is
-        # off by 1.3e-5. So their moments are the true ones times a constant.
-        return _complement_error(self.beta1), math.sqrt(_complement_error(self.beta2))
-
     def _scales(self, indices, grads):
         """Return the factor of each gradient: arrays of shape (1,)."""
         context = grads[0].context
         scale = self.rescale_grad  # AMP and clipping by the global norm make it an array
-        if isinstance(scale, mx.nd.NDArray):
-            scale = scale.as_in_context(context)
-        else:
-            scale = mx.nd.full((1,), scale, ctx=context)
+        if not isinstance(scale, mx.nd.NDArray):
+            scale = mx.nd.full((1,), scale)
+        scale = scale.as_in_context(context)
         if self.max_grad_norm is None or self.max_grad_norm <= 0:
             return [scale] * len(grads)
         # a parameter that is `joined`, such as (3, 64), joins 3 of the original's in alternating
@@ -206,8 +180,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
 
 def _numbers(scales):
     """Return the scales as numbers; many are the same array."""
-    values = {id(scale): scale for scale in scales}
-    values = {key: scale.asscalar().item() for key, scale in values.items()}
+    arrays = {id(scale): scale for scale in scales}
+    values = {key: scale.asscalar().item() for key, scale in arrays.items()}
     return [values[id(scale)] for scale in scales]
 
 
@@ -275,8 +249,8 @@ class BERTAdam(DecoupledAdam):
     ...                            {'wd': 0.01, 'lr_scheduler': schedule})
     """
 
-    def _rates(self, index, weight, lr, wd):
-        return 1.0, lr, wd, 0.0
+    def _step(self, index, weight, lr, wd):
+        return host.Step(1.0, lr, self.epsilon, wd)
 
 
 @register
@@ -311,11 +285,11 @@ class OpenAIAdam(DecoupledAdam):
         if isinstance(self.lr_scheduler, Schedule) and self.lr_scheduler.first_step is None:
             self.lr_scheduler.first_step = 1
 
-    def _rates(self, index, weight, lr, wd):
+    def _step(self, index, weight, lr, wd):
         count = self._index_update_count[index]
         step = lr * math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
-        decayed = weight.ndim > 1 or self.vector_l2
-        return step, 1.0, 0.0, lr * wd if decayed else 0.0
+        decays = weight.ndim > 1 or self.vector_l2
+        return host.Step(step, 1.0, self.epsilon, 0.0, lr * wd if decays else 0.0)
 
 
 @register
@@ -366,19 +340,12 @@ class LAMB(DecoupledAdam):
         self._bounds = {name: bound for name, bound in bounds.items() if bound is not None}
         self.bias_correction = bias_correction
 
-    def _corrections(self, index):
-        """Return the divisors of the first moment and of the second moment's square root."""
-        if not self.bias_correction:
-            return 1.0, 1.0
-        count = self._index_update_count[index]
-        return 1 - self.beta1**count, math.sqrt(1 - self.beta2**count)
-
-    def _epsilon(self, index):
-        return self.epsilon * self._corrections(index)[1]
-
-    def _rates(self, index, weight, lr, wd):
-        mean, root = self._corrections(index)
-        return root / mean, lr, wd, 0.0
+    def _step(self, index, weight, lr, wd):
+        mean = root = 1.0  # divisors of the first moment, and of the second moment's square root
+        if self.bias_correction:
+            count = self._index_update_count[index]
+            mean, root = 1 - self.beta1**count, math.sqrt(1 - self.beta2**count)
+        return host.Step(root / mean, lr, self.epsilon * root, wd)
 
     def _has_ratio(self, index):
         parameter = self.param_dict.get(index)
@@ -387,52 +354,38 @@ class LAMB(DecoupledAdam):
         name = self.idx2name.get(index, index)
         return self.wd_mult.get(index, self.wd_mult.get(name, 1.0)) != 0
 
-    def _update_on_host(self, indices, arrays, scales, lrs, wds):
+    def _update_on_host(self, indices, updates):
         groups = {True: [], False: []}  # with the ratio of norms, and without
-        for row in zip(indices, arrays, scales, lrs, wds):
-            groups[self._has_ratio(row[0])].append(row)
-        if groups[False]:
-            super()._update_on_host(*zip(*groups[False]))
-        if groups[True]:
-            indices, arrays, scales, lrs, wds = zip(*groups[True])
-            steps = self._steps(indices, arrays, lrs, wds)
-            host.update_by_lamb(
-                arrays,
-                scales,
-                steps,
-                (self.beta1, self.beta2),
-                self.clip_gradient,
-                *map(self._bounds.get, ('lower_bound', 'upper_bound')),
-            )
+        for index, update in zip(indices, updates):
+            groups[self._has_ratio(index)].append(update)
+        super()._update_on_host(indices, groups[False])
+        betas = self.beta1, self.beta2
+        host.update_by_lamb(groups[True], betas, self.clip_gradient, **self._bounds)
 
-    def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+    def _update_weight(self, index, weight, grad, state, scale, step, multi_precision):
         if not self._has_ratio(index):
-            super()._update_weight(index, weight, grad, state, scale, lr, wd, multi_precision)
+            super()._update_weight(index, weight, grad, state, scale, step, multi_precision)
             return
-        master, (mean, var) = state if multi_precision else (weight, state)
+        master, moments = state if multi_precision else (weight, state)
         if multi_precision:
             grad = grad.astype('float32')
         # in place, as the Adam operator does it
         mx.nd.broadcast_mul(grad, scale.astype(grad.dtype).reshape((1,) * grad.ndim), out=grad)
-        mean_factor, root_factor = self._moment_factors()
         # The direction is u / step; its length matters only where the ratio is left out.
-        step = self._rates(index, weight, lr, wd)[0] * root_factor / mean_factor
         direction = mx.nd.lamb_update_phase1(
             master,
             grad,
-            mean,
-            var,
+            *moments,
             t=1,
             bias_correction=False,
             beta1=self.beta1,
             beta2=self.beta2,
-            epsilon=self._epsilon(index) * root_factor,
-            wd=wd / step,
+            epsilon=step.epsilon,
+            wd=step.decay / step.step,
             clip_gradient=self.clip_gradient or -1,
         )
-        norms = [sum_of_squares(array).sqrt() for array in (master, direction)]
-        mx.nd.lamb_update_phase2(
-            master, direction, norms[0], norms[1] * step, lr=lr * step, out=master, **self._bounds
-        )
+        norms = sum_of_squares(master).sqrt(), sum_of_squares(direction).sqrt() * step.step
+        lr = step.factor * step.step
+        mx.nd.lamb_update_phase2(master, direction, *norms, lr=lr, out=master, **self._bounds)
         if multi_precision:
             mx.nd.cast(master, dtype=weight.dtype, out=weight)

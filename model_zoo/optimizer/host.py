@@ -5,8 +5,8 @@ MXNet's operators of Adam compute one number at a time there, and take three tim
 
 import concurrent.futures
 import ctypes
-import dataclasses
 import math
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -21,8 +21,7 @@ _PIECE = 2**18
 _LEAST = 2**20
 
 
-@dataclasses.dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """The numbers of one weight's update."""
 
     # `w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)`, and after that `w -=
@@ -54,19 +53,22 @@ def sums_of_squares(arrays):
 def multiply(arrays, factor):
     """Multiply arrays by a number, in place."""
 
-    def work(piece, spare):
-        (array,), _ = piece
-        np.multiply(array, factor, out=array)
+    def work(array, _, spare):
+        np.multiply(array[0], factor, out=array[0])
 
     mx.nd.waitall()
-    _in_threads(work, _cut([[_flat(array)] for array in arrays], [None] * len(arrays)))
+    _in_threads(work, [([_flat(array)], None) for array in arrays])
 
 
-def update_by_adam(arrays, scales, steps, betas, bound=None):
-    """Update weights and their moments in place."""
+def update_by_adam(updates, betas, bound=None):
+    """Update weights and their moments in place.
 
-    def update(piece, spare):
-        (weight, grad, *moments), (scale, step) = piece
+    An update is the arrays (weight, gradient, mean, variance), the gradient's scale, and a `Step`;
+    one whose scale is zero or isn't finite is skipped.
+    """
+
+    def update(arrays, option, spare):
+        (weight, grad, *moments), (scale, step) = arrays, option
         first, second = (array[: grad.size] for array in spare)
         _update_moments(grad, moments, scale, betas, bound, first, second)
         _direction(weight, moments, step, first, second)
@@ -75,36 +77,44 @@ def update_by_adam(arrays, scales, steps, betas, bound=None):
             np.multiply(weight, step.late_decay, out=first)
             np.subtract(weight, first, out=weight)
 
-    mx.nd.waitall()
-    _in_threads(update, _pieces(arrays, zip(scales, steps)))
+    _in_threads(update, _usable(updates))
 
 
-def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, largest=None):
+def update_by_lamb(updates, betas, bound=None, lower_bound=-math.inf, upper_bound=math.inf):
     """`update_by_adam` by directions of each weight's norm; the gradients become the directions."""
 
-    def direct(piece, spare):
-        (weight, grad, *moments), (scale, step) = piece
+    def direct(arrays, option, spare):
+        (weight, grad, *moments), (scale, step) = arrays, option
         first, second = (array[: grad.size] for array in spare)
         _update_moments(grad, moments, scale, betas, bound, first, second)
-        _direction(weight, moments, dataclasses.replace(step, factor=1.0), grad, second)
+        _direction(weight, moments, step._replace(factor=1.0), grad, second)
 
-    def move(piece, spare):
-        (weight, direction), (factor,) = piece
+    def move(arrays, factor, spare):
+        weight, direction = arrays
         np.multiply(direction, factor, out=direction)
         np.subtract(weight, direction, out=weight)
 
+    groups = _usable(updates)
+    _in_threads(direct, groups)
+    weights, directions = (
+        map(math.sqrt, _sums_of_squares([arrays[side] for arrays, _ in groups])) for side in (0, 1)
+    )
+    moves = []
+    for (arrays, (_, step)), weight, direction in zip(groups, weights, directions):
+        weight = min(max(weight, lower_bound), upper_bound)
+        ratio = weight / direction if weight and direction else 1.0
+        moves.append((arrays[:2], step.factor * ratio))
+    _in_threads(move, moves)
+
+
+def _usable(updates):
+    """Return the updates of use as (views of the arrays, (scale, step))."""
     mx.nd.waitall()
-    used = [number for number, scale in enumerate(scales) if _is_usable(scale)]
-    arrays, scales, steps = ([part[number] for number in used] for part in (arrays, scales, steps))
-    _in_threads(direct, _pieces(arrays, zip(scales, steps)))
-    pairs = [[_flat(weight), _flat(grad)] for weight, grad, *_ in arrays]
-    norms = [[math.sqrt(total) for total in _sums_of_squares(list(side))] for side in zip(*pairs)]
-    factors = []
-    for weight, direction, step in zip(*norms, steps):
-        weight = weight if lowest is None else max(weight, lowest)
-        weight = weight if largest is None else min(weight, largest)
-        factors.append((step.factor * (weight / direction if weight and direction else 1.0),))
-    _in_threads(move, _cut(pairs, factors))
+    return [
+        ([_flat(array) for array in arrays], (scale, step))
+        for arrays, scale, step in updates
+        if scale != 0 and math.isfinite(scale)
+    ]
 
 
 def _update_moments(grad, moments, scale, betas, bound, first, second):
@@ -136,51 +146,34 @@ def _direction(weight, moments, step, out, spare):
 
 def _sums_of_squares(views):
     # A sum of float32 over a large matrix loses digits: the pieces' sums are added as float64.
-    def square(piece, spare):
-        (array,), _ = piece
-        return float(np.dot(array, array))
+    def square(arrays, number, spare):
+        return number, float(np.dot(arrays[0], arrays[0]))
 
-    pieces = _cut([[view] for view in views], range(len(views)))
     totals = [0.0] * len(views)
-    for (_, number), value in zip(pieces, _in_threads(square, pieces)):
+    for number, value in _in_threads(square, [([view], n) for n, view in enumerate(views)]):
         totals[number] += value
     return totals
 
 
-def _is_usable(scale):
-    return scale != 0 and math.isfinite(scale)
+def _in_threads(function, groups):
+    """Call ``function(arrays, option, spare)`` with pieces of arrays; return the results in order.
 
-
-def _pieces(arrays, options):
-    """Cut the arrays that are updated into pieces."""
-    chosen = [
-        ([_flat(array) for array in group], option)
-        for group, option in zip(arrays, options)
-        if _is_usable(option[0])
+    `groups` are (arrays of one size, option), and `spare` two arrays of the thread.
+    """
+    pieces = [
+        ([array[start : start + _PIECE] for array in arrays], option)
+        for arrays, option in groups
+        for start in range(0, arrays[0].size, _PIECE)
     ]
-    return _cut(*zip(*chosen)) if chosen else []
-
-
-def _cut(groups, options):
-    return [
-        ([view[start : start + _PIECE] for view in views], option)
-        for views, option in zip(groups, options)
-        for start in range(0, views[0].size, _PIECE)
-    ]
-
-
-def _in_threads(function, pieces):
-    """Call a function with each piece and two spare arrays of its thread; returns the results."""
-    results = [None] * len(pieces)
-    waiting = iter([*enumerate(pieces)])  # each thread takes the next one
-    numbers = sum(arrays[0].size for arrays, _ in pieces)
+    results, waiting = [None] * len(pieces), iter([*enumerate(pieces)])
+    numbers = sum(arrays[0].size for arrays, _ in groups)
     count = min(used_processors(), numbers // _LEAST)
 
     def work(_):
         spare = np.empty((2, _PIECE), np.float32)
         with np.errstate(all='ignore'):  # the norm shows it
-            for number, piece in waiting:
-                results[number] = function(piece, spare)
+            for number, piece in waiting:  # each thread takes the next one
+                results[number] = function(*piece, spare)
 
     if count <= 1:
         work(0)
@@ -218,7 +211,7 @@ def sum_of_squares(array):
 
 
 def _with_gradients(parameters):
-    if hasattr(parameters, 'values'):
+    if isinstance(parameters, (dict, mx.gluon.ParameterDict)):
         parameters = parameters.values()
     parameters = [parameter for parameter in parameters if parameter.grad_req != 'null']
     if not parameters:

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
-from .scores import Examination, cross_entropies
+from .scores import cross_entropies, error_analysis
 from .settings import ChoiceSettings, StorySettings
 from .tables import write_table
 from .task import Task, check_room, encode_several, hold_out, warn_if_cut
@@ -49,25 +49,24 @@ def read_swag(source, segment='data', encoding=None):
         with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
         this order.
     """
-    return _collected(_swag_examples(source, segment, encoding))
-
-
-def _swag_examples(source, segment, encoding):
     parts, format = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}, None
     if is_path(source) and not has_typed_values(source):
         format = 'json' if has_json(source, encoding) else 'csv'
     records = read_records(source, parts, segment, format=format, encoding=encoding)
-    for number, (where, fields) in enumerate(records):
-        if _CHOICES in fields:
-            context, start, endings = fields.get(_TEXT), '', fields[_CHOICES]
-            where = where._replace(column=_CHOICES)
-        else:
+
+    def rows():
+        for number, (where, fields) in enumerate(records):
+            guid, label = str(fields.get(_ID, number)), fields.get(_LABEL)
+            if _CHOICES in fields:
+                where = where._replace(column=_CHOICES)
+                yield where, guid, (fields.get(_TEXT), ''), fields[_CHOICES], label
+                continue
             _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where)
             names = (f'{_ENDING}{number}' for number in itertools.count())
             endings = [fields[name] for name in itertools.takewhile(fields.__contains__, names)]
-            context, start = fields[_CONTEXT], fields[_START]
-        guid, label = str(fields.get(_ID, number)), fields.get(_LABEL)
-        yield where, _example(guid, context, start, endings, label, where)
+            yield where, guid, (fields[_CONTEXT], fields[_START]), endings, label
+
+    return _examples(rows())
 
 
 def _check_columns(fields, names, where):
@@ -76,33 +75,29 @@ def _check_columns(fields, names, where):
         raise InputError(f'the columns {missing} are missing', where=where)
 
 
-def _example(guid, context, start, endings, label, where, first=0):
-    """Make an example of a row; `first` is the label of the first ending."""
-    endings = list(endings) if isinstance(endings, (list, tuple, np.ndarray)) else []
-    texts = [context, start, *endings]
-    is_whole = len(endings) > 1 and all(isinstance(text, str) for text in texts)
-    context, start, *endings = map(str.strip, texts) if is_whole else ('', '')
-    if not context or not all(start or ending for ending in endings):
-        raise InputError(f'a text and two or more endings are expected: {texts!r:.80}', where=where)
-    numbers = {str(number + first): number for number in range(len(endings))}
-    if label not in (None, '') and str(label).strip() not in numbers:
-        raise InputError(
-            f'the label {label!r:.80} must be one of {", ".join(numbers)}', where=where
-        )
-    return SwagExample(guid, context, start, tuple(endings), numbers.get(str(label).strip()))
+def _examples(rows, first=0):
+    """Make examples, which must be alike; `first` is the label of the first ending.
 
-
-def _collected(examples):
-    """Return a list of examples, which must be alike; they come with their places."""
+    A row has its place, id, the context and the endings' start, the endings, and the label.
+    """
     found = []
-    for where, example in examples:
-        form = len(example.endings), example.label is None
-        if found and form != (len(found[0].endings), found[0].label is None):
-            raise InputError(
-                'all examples must have the same number of endings, and all a label or none',
-                where=where,
-            )
-        found.append(example)
+    for where, guid, texts, endings, label in rows:
+        endings = list(endings) if isinstance(endings, (list, tuple, np.ndarray)) else []
+        texts = [*texts, *endings]
+        is_whole = len(endings) > 1 and all(isinstance(text, str) for text in texts)
+        context, start, *endings = map(str.strip, texts) if is_whole else ('', '')
+        if not context or not all(start or ending for ending in endings):
+            problem = f'a text and two or more endings are expected: {texts!r:.80}'
+            raise InputError(problem, where=where)
+        numbers = {str(number + first): number for number in range(len(endings))}
+        if label not in (None, '') and str(label).strip() not in numbers:
+            problem = f'the label {label!r:.80} must be one of {", ".join(numbers)}'
+            raise InputError(problem, where=where)
+        number = numbers.get(str(label).strip())
+        found.append(SwagExample(guid, context, start, tuple(endings), number))
+        if len({(len(each.endings), each.label is None) for each in (found[0], found[-1])}) > 1:
+            problem = 'all examples must have equally many endings, and all a label or none'
+            raise InputError(problem, where=where)
     return found
 
 
@@ -172,11 +167,10 @@ class MultipleChoice(Task):
         """Return the name of the file of a segment's predictions."""
         return f'{segment}_predictions.tsv'
 
-    def examine(self, segment, data, outputs):
+    def analyze(self, data, outputs):
         labels, chosen = self.numbers(data.rows), self.decode(data, outputs)
         guess = int(np.bincount(labels).argmax())
-        return Examination(
-            segment,
+        return error_analysis(
             [f'{row.context} {row.start}' for row in data.rows],
             [row.endings[row.label] for row in data.rows],
             [row.endings[number] for row, number in zip(data.rows, chosen)],
@@ -231,16 +225,16 @@ def read_story_cloze(path, encoding=None):
     list of SwagExample
         Its `context` is the whole story; labels are counted from 0.
     """
-    return _collected(_stories(path, encoding))
 
+    def rows():
+        for where, fields in read_records(path, format='csv', encoding=encoding):
+            _check_columns(fields, (_STORY_ID, *_SENTENCES, *_ENDINGS), where)
+            context = ' '.join(fields[name].strip() for name in _SENTENCES)
+            endings = [fields[name] for name in _ENDINGS]
+            guid, label = fields[_STORY_ID].strip(), fields.get(_STORY_ANSWER)
+            yield where, guid, (context, ''), endings, label
 
-def _stories(path, encoding):
-    names = (_STORY_ID, *_SENTENCES, *_ENDINGS)
-    for where, fields in read_records(path, format='csv', encoding=encoding):
-        _check_columns(fields, names, where)
-        guid, *texts = (fields[name].strip() for name in names)
-        context, endings, label = ' '.join(texts[:4]), texts[4:], fields.get(_STORY_ANSWER)
-        yield where, _example(guid, context, '', endings, label, where, first=1)
+    return _examples(rows(), first=1)
 
 
 def encode_stories(stories, encode, special, max_length):

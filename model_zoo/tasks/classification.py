@@ -18,12 +18,11 @@ import numpy as np
 from ..batches import Sample
 from ..errors import InputError
 from ..pretrained.sentence_modules import write_sentence_modules
-from ..records import PAIRS, TEXTS, choose_columns, is_path, is_table, keep_rows
+from ..records import PAIRS, TEXTS, is_path, keep_rows
 from ..registry import family_of_class
 from ..training.objective import mean_over_examples
 from .classification_data import (
     custom_task,
-    field_text,
     get_task,
     has_segment,
     infer_labels,
@@ -33,7 +32,7 @@ from .labels import match_labels, name_labels
 from .linear import fit_head
 from .scores import usual_row
 from .settings import ClassificationSettings
-from .tables import check_files, open_splits, write_table
+from .tables import given_files, write_table
 from .task import Task, check_room, part_rows, warn_if_cut
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
@@ -316,21 +315,10 @@ class ClassificationTask(Task):
                 dense=[array.data().astype('float32').asnumpy() for array in layer],
             )
 
-    @functools.cached_property
+    @property
     def given_labels(self):
-        record = self.record
-        source = record.files.get('train') if record.is_custom else None
-        if source is None or is_path(source) or not record.target.has_classes:
-            return {}
-        column, given = None, {}
-        for _, row in record.open(source, 'train')[1]:
-            if column is None:
-                (column,) = choose_columns(row, [record.layouts[0].label], (), 'label_column')
-            labels = row.get(column)
-            for value in labels if isinstance(labels, list) else [labels]:
-                if isinstance(value, (int, float)):
-                    given[field_text(value)] = value
-        return {record.target.parse_one(text): value for text, value in given.items()}
+        parse = self.target.parse_one
+        return {parse(text): value for text, value in self.record.given.items()}
 
 
 def choose_data(settings, given=types.MappingProxyType({})):
@@ -338,7 +326,7 @@ def choose_data(settings, given=types.MappingProxyType({})):
 
     `given` has the sets that a caller has in memory.
     """
-    files = _files(settings, given)
+    files = {**given_files(settings, ('train', 'dev', 'test'), settings.dev_split), **given}
     if settings.task_name not in (None, 'custom'):
         used = [*(f'{name}_file' for name in files), *filter(settings.is_given, _CUSTOM)]
         if used:
@@ -361,13 +349,3 @@ def choose_data(settings, given=types.MappingProxyType({})):
         encoding=settings.encoding,
         skip_empty=settings.skip_empty,
     )
-
-
-def _files(settings, given):
-    """Return the path or rows of each set."""
-    paths = {'train': settings.train_file, 'dev': settings.dev_file, 'test': settings.test_file}
-    files = open_splits(paths, settings.dev_split)
-    unknown = [name for name, path in files.items() if path is not None and not is_table(path)]
-    check_files(settings, *(f'{name}_file' for name in unknown))
-    files.update(given)
-    return {name: source for name, source in files.items() if source is not None}

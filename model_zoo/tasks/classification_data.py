@@ -9,7 +9,6 @@ Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 
 """
 
 import dataclasses
-import itertools
 import logging
 import os
 from collections.abc import Mapping
@@ -29,7 +28,7 @@ from ..records import (
     read_rows,
 )
 from .tables import downloading
-from .targets import Classes, LabelSet, Number
+from .targets import Classes, LabelSet, Number, Target
 
 __all__ = ['Example', 'custom_task', 'get_task', 'list_tasks', 'read_examples']
 
@@ -53,29 +52,63 @@ class Layout:
     width: int | None = None
     where: tuple[str, str] | None = None
 
+    def fits(self, cells, segment):
+        """Return whether a published file whose first line has these cells is of this layout."""
+        columns = {*self.text, *(self.where or ())[:1]}
+        if not segment.startswith('test'):  # which may have placeholders where the label is
+            columns.add(self.label)
+        if self.header:
+            return columns <= {cell.strip() for cell in cells}
+        return self.width == len(cells) and None not in columns
+
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """A data set of classification or regression.
+    """A data set of classification or regression: a published one, or the user's own rows.
 
     Parameters
     ----------
     name : str
-    target : Classes, LabelSet or Number
+    target : Target
         What is predicted.
     layouts : tuple of Layout
-        Tried in this order on a file's first line.
+        Tried in this order on a published file's first line.
     files : mapping
-        Segment -> names that its file may have; of a `Table` its path or rows.
+        Segment -> names that its file may have; for the user's own rows, its path or rows.
     submissions : mapping of str to str
         Test segment -> name of the file of predictions (GLUE's own names for its tasks).
+    is_custom : bool
+        Whether these are the user's own rows.
+    folders : tuple of str
+        Names that the set's folder may have inside a directory of several sets.
+    gluonnlp_name : str, optional
+        Name of the set in GluonNLP, which downloads its data.
+    data_dir_variable : str, optional
+        Environment variable with the folder of its data, as GluonNLP's README sets it.
+    tolerant : bool
+        The published files have broken rows: skip and count these instead of refusing the file.
+    encoding : str, optional
+        Encoding of the user's text files; default: UTF-8.
+    skip_empty : bool
+        Leave out the user's rows without a text or a label.
+    given : dict
+        Text of a label -> the number that stands for it in the user's rows in memory; filled when
+        they are read.
     """
 
     name: str
-    target: Classes | Number
+    target: Target
     layouts: tuple[Layout, ...]
     files: Mapping[str, object]
     submissions: Mapping[str, str]
+    is_custom: bool = False
+    folders: tuple[str, ...] = ()
+    gluonnlp_name: str | None = None
+    data_dir_variable: str | None = None
+    tolerant: bool = False
+    encoding: str | None = None
+    skip_empty: bool = False
+    given: dict = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def labels(self):
@@ -107,40 +140,16 @@ class DataSet:
         target = dataclasses.replace(self.target, labels=tuple(labels))
         return dataclasses.replace(self, target=target)
 
-
-@dataclasses.dataclass(frozen=True)
-class Published(DataSet):
-    """A data set that others have published, in its own file format.
-
-    Parameters
-    ----------
-    folders : tuple of str
-        Names that the task's folder may have inside a directory of several tasks.
-    gluonnlp_name : str, optional
-        Name of the task in GluonNLP, which downloads its data.
-    data_dir_variable : str, optional
-        Environment variable with the folder of its data, as GluonNLP's README sets it.
-    tolerant : bool
-        The published files have broken rows: skip and count these instead of refusing the file.
-    """
-
-    folders: tuple[str, ...]
-    gluonnlp_name: str | None
-    data_dir_variable: str | None = None
-    tolerant: bool = False
-
-    is_custom, skip_empty = False, False
-
     def find(self, segment, data_dir=None):
-        """Return the path of a segment's file; None if GluonNLP downloads it."""
-        folders = [*self.folders, '']
-        if data_dir is not None:
-            places = [os.path.join(data_dir, folder) for folder in folders]
-        else:
-            places = [*self.folders, *(os.path.join(_GLUE, name) for name in self.folders)]
-            variable = os.environ.get(self.data_dir_variable or '')
-            if variable:
-                places = [*(os.path.join(variable, folder) for folder in folders), *places]
+        """Return the path or rows of a segment; None if GluonNLP downloads it."""
+        if self.is_custom:
+            return self.files[segment]
+        variable = os.environ.get(self.data_dir_variable or '') if data_dir is None else data_dir
+        places = [os.path.join(variable, name) for name in (*self.folders, '') if variable]
+        if data_dir is None:  # a folder of the task, or the one that GLUE's program fills
+            places += [
+                os.path.join(parent, x) for parent in ('', 'glue_data') for x in self.folders
+            ]
         for path in (os.path.join(place, name) for place in places for name in self.files[segment]):
             if is_table(path):
                 return path
@@ -154,29 +163,28 @@ class Published(DataSet):
         names = ' or '.join(self.files[segment])
         return f'`data_dir` must be a folder with {names}, or with a folder {self.folders[0]} of it'
 
-    def open(self, path, segment):
-        """Return the layout of a file, or without a path of a download, and its records."""
-        if path is None:
+    def open(self, source, segment):
+        """Return the layout of a source of `find`, and its records."""
+        if self.is_custom:
+            (layout,), parts = self.layouts, _PARTS
+            if segment.startswith('test') and self.is_pair:
+                parts = {**_PARTS, 2: ('text', 'text_pair')}
+            options = {'encoding': self.encoding, 'header': layout.header, 'keep_blank': True}
+            return layout, read_records(source, parts, segment, **options)
+        if source is None:
             return self._download(segment)
-        line, cells = next(read_rows(path, 'tsv'), (None, []))
-        names = {cell.strip() for cell in cells}
-        for layout in self.layouts if cells else ():
-            columns = {*layout.text, *(layout.where or ())[:1]}
-            if not segment.startswith('test'):  # which may have placeholders where the label is
-                columns.add(layout.label)
-            fits = columns <= names
-            if not layout.header:
-                fits = layout.width == len(cells) and None not in columns
-            if fits:
-                options = {'format': 'tsv', 'header': layout.header, 'keep_blank': True}
-                records = read_records(path, **options, is_strict=False)
-                if layout.where:
-                    column, value = layout.where
-                    records = (each for each in records if each[1].get(column, '').strip() == value)
-                return layout, records
-        columns = ', or '.join(str([*layout.text, layout.label]) for layout in self.layouts)
-        problem = f'{cells!r:.120} are not the columns of {self.name}; expected {columns}'
-        raise InputError(problem, where=Where(str(path), line))
+        line, cells = next(read_rows(source, 'tsv'), (None, []))
+        layout = next((each for each in self.layouts if each.fits(cells, segment)), None)
+        if layout is None:
+            columns = ', or '.join(str([*each.text, each.label]) for each in self.layouts)
+            problem = f'{cells!r:.120} are not the columns of {self.name}; expected {columns}'
+            raise InputError(problem, where=Where(str(source), line))
+        options = {'format': 'tsv', 'header': layout.header, 'keep_blank': True}
+        records = read_records(source, **options, is_strict=False)
+        if layout.where:
+            column, value = layout.where
+            records = (each for each in records if each[1].get(column, '').strip() == value)
+        return layout, records
 
     def _download(self, segment):
         from gluonnlp.data import classification
@@ -188,39 +196,6 @@ class Published(DataSet):
             (Where(source, number, unit='row'), dict(enumerate(cells)))
             for number, cells in enumerate(rows)
         )
-
-
-_GLUE = 'glue_data'  # the folder that GLUE's program fills
-
-
-@dataclasses.dataclass(frozen=True)
-class Table(DataSet):
-    """The user's own rows, see `custom_task`.
-
-    Parameters
-    ----------
-    encoding : str, optional
-        Of text files; default: UTF-8.
-    skip_empty : bool
-        Leave out rows without a text or a label.
-    """
-
-    encoding: str | None = None
-    skip_empty: bool = False
-
-    is_custom, tolerant = True, False
-
-    def find(self, segment, data_dir=None):
-        """Return the path of a segment's file, or its rows."""
-        return self.files[segment]
-
-    def open(self, source, segment):
-        """Return the layout of a file or of rows, and its records."""
-        (layout,), parts = self.layouts, _PARTS
-        if segment.startswith('test') and self.is_pair:
-            parts = {**_PARTS, 2: ('text', 'text_pair')}
-        options = {'encoding': self.encoding, 'header': layout.header, 'keep_blank': True}
-        return layout, read_records(source, parts, segment, **options)
 
 
 #: number of parts of a row in memory -> their columns
@@ -264,18 +239,21 @@ def _data_set(name, target, *layouts, **fields):
         'submissions': {'test': f'{name}.tsv'},
         'gluonnlp_name': name,
     }
-    return Published(name, target, layouts, **{**usual, **fields})
+    return DataSet(name, target, layouts, **{**usual, **fields})
 
 
+_F1 = {'metrics': ('accuracy', 'f1'), 'positive': '1'}
+_BAIDU = {'data_dir_variable': 'BAIDU_ERNIE_DATA_DIR'}
+_NEGATIVE_POSITIVE = _binary('negative', 'positive')
 _TASKS = [
     _data_set(
         'MRPC',
-        _binary('not_equivalent', 'equivalent', metrics=('accuracy', 'f1'), positive='1'),
+        _binary('not_equivalent', 'equivalent', **_F1),
         Layout(('#1 String', '#2 String'), 'Quality'),
     ),
     _data_set(
         'QQP',
-        _binary('not_duplicate', 'duplicate', metrics=('accuracy', 'f1'), positive='1'),
+        _binary('not_duplicate', 'duplicate', **_F1),
         Layout(('question1', 'question2'), 'is_duplicate'),
         tolerant=True,  # some rows of GLUE's training file are cut short
     ),
@@ -301,7 +279,7 @@ _TASKS = [
     _data_set('WNLI', _binary('not_entailment', 'entailment'), Layout(_PAIR, 'label')),
     _data_set(
         'SST',
-        _binary('negative', 'positive'),
+        _NEGATIVE_POSITIVE,
         Layout(('sentence',), 'label'),
         folders=('SST-2', 'SST', 'sst'),
         submissions={'test': 'SST-2.tsv'},
@@ -318,7 +296,7 @@ _TASKS = [
             'dev': ('dev.tsv', 'dev.txt', 'xnli.dev.tsv'),
             'test': ('test.tsv', 'test.txt', 'xnli.test.tsv'),
         },
-        data_dir_variable='BAIDU_ERNIE_DATA_DIR',
+        **_BAIDU,
     ),
     _data_set(
         'LCQMC',
@@ -328,16 +306,16 @@ _TASKS = [
         Layout((0, 1), header=False, width=2),
         folders=('LCQMC', 'lcqmc', 'task_data/lcqmc'),
         gluonnlp_name=None,  # may not be redistributed
-        data_dir_variable='BAIDU_ERNIE_DATA_DIR',
+        **_BAIDU,
     ),
     _data_set(
         'ChnSentiCorp',
-        _binary('negative', 'positive'),
+        _NEGATIVE_POSITIVE,
         Layout(('text_a',), 'label'),  # Baidu's edition
         Layout((0,), 1, header=False, width=2),
         Layout((0,), header=False, width=1),
         folders=('ChnSentiCorp', 'chnsenticorp', 'task_data/chnsenticorp'),
-        data_dir_variable='BAIDU_ERNIE_DATA_DIR',
+        **_BAIDU,
     ),
 ]
 _BY_NAME = {task.name.lower(): task for task in _TASKS}
@@ -394,35 +372,28 @@ def custom_task(
     files : dict of str to source
         Segment -> path or rows.
     **options
-        Further fields of `Table`.
+        Further fields of `DataSet`.
     """
     files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
     if files and not (text_columns and label_column):
         source, encoding = next(iter(files.items())), options.get('encoding')
         text_columns, label_column = _find_columns(*source, text_columns, label_column, encoding)
-    columns = [*text_columns, *(() if label_column is None else [label_column])]
+    columns = [*text_columns, *([] if label_column is None else [label_column])]
     columns = [int(column) if str(column).isdecimal() else column for column in columns]
-    if len(text_columns) not in (1, 2) or len({*columns}) < len(columns):
+    count = len(text_columns)
+    if count not in (1, 2) or len({*columns}) < len(columns):
         problem = f'{columns} must be one or two columns of texts, and another one of labels'
         raise InputError(problem, field='text_columns')
     if labels is not None and (regression or len({*labels}) < max(2, len(labels))):
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
     names = None if labels is None else tuple(map(str, labels))
-    named = any(isinstance(column, str) for column in columns)
-    layout = Layout(
-        tuple(columns[: len(text_columns)]),
-        None if label_column is None else columns[-1],
-        named if header is None else header,
-    )
-    return Table(
-        name,
-        Number() if regression else (LabelSet if multi_label else Classes)(names),
-        (layout,),
-        files,
-        {'test': f'{name}.tsv'},
-        **options,
-    )
+    target = Number() if regression else (LabelSet if multi_label else Classes)(names)
+    if header is None:
+        header = any(isinstance(column, str) for column in columns)
+    layout = Layout(tuple(columns[:count]), *(columns[count:] or [None]), header)
+    submissions = {'test': f'{name}.tsv'}
+    return DataSet(name, target, (layout,), files, submissions, is_custom=True, **options)
 
 
 def _find_columns(name, source, text, label, encoding):
@@ -519,24 +490,14 @@ def read_examples(task, data_dir=None, segment='train'):
 def _read(task, source, segment, parse):
     """Read the examples of a set; `parse` makes a label of a text."""
     layout, records = task.open(source, segment)
-    name = source if is_path(source) else f'the {segment} set'
-    first = next(records, None)
-    if first is None:
-        raise InputError(f'{name} has no rows')
-    where, row = first
-    columns, guid = (), None
-    for name, field in zip(layout.text, ('text_column', 'text_pair_column')):
-        columns += choose_columns(row, [name], (), field, where)
-    if not segment.startswith('test'):
-        columns += choose_columns(row, [layout.label], (), 'label_column', where)
-    else:
-        guid = next((column for column in ('index', 'id') if column in row), None)
     width, takes_several = len(layout.text), task.target.takes_several
     # QQP has rows with an empty question, which everybody keeps
     may_be_empty = [task.tolerant] * width + [takes_several]
-    records = enumerate(itertools.chain([first], records))
-    examples, labels, broken, skipped = [], {None: None}, [], 0
+    columns, examples, labels, broken, skipped = None, [], {None: None}, [], 0
+    records = enumerate(records)
     for number, (where, row) in records:
+        if columns is None:
+            columns, guid = _columns_of(row, layout, segment.startswith('test'), where)
         cells = [row.get(column) for column in columns]
         if task.tolerant and None in cells:
             broken.append(where.line)
@@ -544,6 +505,10 @@ def _read(task, source, segment, parse):
         try:
             cells = [cell.strip() for cell in cells]
         except AttributeError:  # numbers and the like
+            if cells[width:] and not is_path(source):
+                values = cells[width] if isinstance(cells[width], list) else cells[width:]
+                numbers = (value for value in values if isinstance(value, (int, float)))
+                task.given.update((field_text(value), value) for value in numbers)
             several = [False] * width + [takes_several]
             cells = [_text(where, *each) for each in zip(columns, cells, several)]
         if not all(cells):
@@ -570,14 +535,25 @@ def _read(task, source, segment, parse):
         own = field_text(row.get(guid)) if guid else ''
         pair = cells[1] if width == 2 else None
         examples.append(Example(own.strip() or str(number), cells[0], pair, labels[label]))
+    name = source if is_path(source) else f'the {segment} set'
     if skipped:
         logger.warning('%s: skipped %d rows without a text or a label', name, skipped)
     if broken:
         shown = len(broken), len(examples) + len(broken), broken[0]
         logger.warning('%s: skipped %d broken rows of %d, the first at line %d', name, *shown)
     if not examples:
-        raise InputError(f'all rows of {name} are left out')
+        raise InputError(f'{name} has no rows that can be used')
     return examples
+
+
+def _columns_of(row, layout, is_test, where):
+    """Return the columns of texts and label in a file, and of a test set's ids, if any."""
+    fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
+    if not is_test:
+        fields[layout.label] = 'label_column'
+    columns = [choose_columns(row, [x], (), field, where)[0] for x, field in fields.items()]
+    own = (column for column in ('index', 'id') if is_test and column in row)
+    return columns, next(own, None)
 
 
 def field_text(value):

@@ -177,7 +177,6 @@ class MaskedLMTask(TextTask):
             tokenizer.vocab,
             self._context,
             next_sentence=self._has_pairs,
-            workers=self.workers,
             one_per_epoch=segment == 'train' and self._has_epochs,
         )
 

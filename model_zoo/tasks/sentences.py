@@ -11,16 +11,8 @@ import numpy as np
 from ..errors import InputError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
-from ..records import (
-    EMPTY,
-    SPLITS,
-    choose_columns,
-    find_column,
-    is_path,
-    keep_rows,
-    read_records,
-)
-from .scores import pearson, spearman
+from ..records import EMPTY, SPLITS, choose_columns, find_column, is_path, keep_rows, read_records
+from .scores import correlations
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
 from .task import Task, check_room, encode_several, warn_if_cut
@@ -222,14 +214,14 @@ class SentenceTask(Task):
     def score(self, data, outputs):
         kind, cosines = data.rows.kind, _cosines(outputs)
         if kind == 'scored':
-            pair = np.array([row.score for row in data.rows]), cosines[:, 0]
-            return {'spearman': spearman(*pair), 'pearson': pearson(*pair)}
+            found = correlations(np.array([row.score for row in data.rows]), cosines[:, 0])
+            return {name: found[name] for name in ('spearman', 'pearson')}
         scores = _recalls(outputs, data.rows)
         if kind == 'triplets':
             scores['accuracy'] = float((cosines[:, 0] > cosines[:, 1]).mean())
         return scores
 
-    def examine(self, segment, data, outputs):
+    def analyze(self, data, outputs):
         return None
 
     def write(self, folder, segment, data, outputs):

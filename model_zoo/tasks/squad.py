@@ -36,7 +36,7 @@ from ..util.arrays import softmax
 from ..util.fields import AnyText, Fields, Flag, Whole
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
-from .scores import Examination, check_finite
+from .scores import check_finite, error_analysis
 from .settings import SquadSettings
 from .tables import check_files, downloading
 from .task import Task, warn_if_cut
@@ -141,12 +141,14 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
             raise InputError(f'the id {name!r} is already in use', where=where)
         ids.add(name)
         try:
-            questions.append(_question(name, entry, len(paragraphs) - 1, version_2, training))
+            answers, start = _answers_of(entry, version_2, training)
         except ValueError as error:
             problem = InputError(f'the question {name!r} {error}', where=where)
             if isinstance(error, InputError):
                 raise problem from None
             skipped.append(problem)
+        else:
+            questions.append(Question(name, entry.question, len(paragraphs) - 1, answers, start))
     if not ids:
         raise InputError(f'{path} has no questions')
     if any(question.answers is not None for question in questions):
@@ -166,23 +168,16 @@ _ROWS = ('.jsonl', '.ndjson', '.parquet', '.csv', '.tsv')  # endings of files of
 _PARTS = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
 
 
-class _File(Fields):
-    """Base of the objects in SQuAD's files, which may have further fields."""
-
+class _Answer(Fields):
     model_config = ConfigDict(extra='ignore')
 
-
-class _Paragraph(_File):
-    context: AnyText
-    qas: list[dict]
-
-
-class _Answer(_File):
     text: AnyText
     answer_start: Any = None
 
 
-class _Entry(_File):
+class _Entry(Fields):
+    model_config = ConfigDict(extra='ignore')
+
     id: AnyText | Whole
     question: AnyText
     context: AnyText
@@ -195,8 +190,7 @@ def _read_entries(source, path, digest, encoding):
 
     `digest` is updated with the file's content.
     """
-    ending = os.path.splitext(path)[1].lower()
-    is_rows = is_path(source) and (os.path.isdir(source) or ending in _ROWS)
+    is_rows = is_path(source) and (os.path.isdir(path) or path.lower().endswith(_ROWS))
     if isinstance(source, dict) or (is_path(source) and not is_rows):
         content = read_json(source, digest=digest, encoding=encoding) if is_path(source) else source
         rows = content.get('data', content) if isinstance(content, dict) else content
@@ -220,8 +214,13 @@ def _entries(row, number):
         row = {'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}
         return [_Entry.read(row)]
     check_json(row['paragraphs'], list, 'paragraphs')
-    paragraphs = map(_Paragraph.read, row['paragraphs'])
-    return [_Entry.read({**entry, 'context': p.context}) for p in paragraphs for entry in p.qas]
+    for paragraph in row['paragraphs']:
+        check_json(paragraph, {'context': AnyText, 'qas': list[dict]}, 'paragraphs')
+    return [
+        _Entry.read({**entry, 'context': paragraph['context']})
+        for paragraph in row['paragraphs']
+        for entry in paragraph['qas']
+    ]
 
 
 def _answers(row):
@@ -236,14 +235,16 @@ def _answers(row):
     return None if answers is None else list(answers)
 
 
-def _question(name, entry, paragraph, version_2, training):
-    """Make a question; a ValueError says that it must be skipped."""
+def _answers_of(entry, version_2, training):
+    """Return a question's answers, and the place of the first one if it is to be learned.
+
+    A ValueError says that the question must be skipped.
+    """
     answers, impossible = entry.answers, entry.is_impossible
-    question = Question(name, entry.question, paragraph, None, None)
     if answers is None and not impossible:
         if training:
             raise ValueError('has no answers')
-        return question
+        return None, None
     texts = tuple(answer.text for answer in answers or ())
     if impossible and texts:
         raise ValueError("has answers, and its 'is_impossible' is true")
@@ -252,12 +253,11 @@ def _question(name, entry, paragraph, version_2, training):
     if not texts and (impossible is False or not version_2):
         raise ValueError("has no answer, and its 'is_impossible' is not true")
     if not training or not texts:
-        return question._replace(answers=texts)
+        return texts, None
     for number, answer in enumerate(answers):
         start = _place(answer, entry.context)
         if start is not None:
-            texts = (answer.text, *texts[:number], *texts[number + 1 :])
-            return question._replace(answers=texts, start=start)
+            return (answer.text, *texts[:number], *texts[number + 1 :]), start
     text, start = texts[0], answers[0].answer_start
     raise ValueError(f'has the answer {text!r}, which is not at its answer_start {start!r:.40}')
 
@@ -267,8 +267,9 @@ def _place(answer, context):
     text, start = answer.text, answer.answer_start
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
         whole = int(start)
-        if (whole == start or isinstance(start, str)) and text.strip() and whole >= 0:
-            return whole if context[whole : whole + len(text)] == text else None
+        is_whole = whole == start or isinstance(start, str)
+        if is_whole and text.strip() and whole >= 0 and context.startswith(text, whole):
+            return whole
     return None
 
 
@@ -465,15 +466,35 @@ def find_answers(
     null_score_diff_threshold : float
         The result is "no answer" if its score exceeds the best answer's by more than this.
     """
-    finder = _Finder(features, n_best_size, max_answer_length, version_2)
-    answers = Answers({}, {}, {})
+    text_of, answers = _texts_of(features), Answers({}, {}, {})
     for number, question in enumerate(features.squad):
-        best, null_score = finder.find(number, scores)
+        own = [scores[window] for window in features.windows_of(number)]
+        own = [[np.asarray(row, np.float64) for row in rows] for rows in own]
+        for starts, ends in own:
+            check_finite(starts + ends)
+        nulls = [(float(s[0] + e[0]), float(s[0]), float(e[0])) for s, e in own]
+        null = min([(NO_WINDOW, 0.0, 0.0), *nulls], key=lambda each: each[0])
+        spans = _spans(features, number, own, n_best_size, max_answer_length)
+        if version_2:
+            spans.append((-1, -1, *null[1:]))
+        spans.sort(key=lambda span: span[2] + span[3], reverse=True)
+        best, seen = [], set()  # the best span of each text
+        for first, last, *values in spans:
+            if len(best) >= n_best_size:
+                break
+            text = '' if first < 0 else text_of(number, first, last)
+            if first < 0 or text not in seen:
+                best.append((text, *values))
+                seen.add(text)
+        if version_2 and '' not in seen:
+            best.append(('', *null[1:]))
+        if not best or (version_2 and len(best) == 1):
+            best.insert(0, NOTHING)
         answers.nbest[question.id] = _with_probabilities(best)
         answers.predictions[question.id] = best[0][0]
         if version_2:
             text, start, end = next((span for span in best if span[0]), NOTHING)
-            difference = null_score - start - end
+            difference = null[0] - start - end
             answers.null_odds[question.id] = difference
             is_null = difference > null_score_diff_threshold
             answers.predictions[question.id] = '' if is_null else text
@@ -500,78 +521,39 @@ def _with_probabilities(best):
     ]
 
 
-class _Finder:
-    """A search for the best answers to one question after the other."""
+def _spans(features, question, scores, n_best_size, longest):
+    """Return (first piece, last piece, start score, end score) of possible answers."""
+    spans, windows = [], features.windows_of(question)
+    parts = features.rows[windows.start : windows.stop, 1:]
+    _, _, head = features.tokenizer.with_special_tokens(features.query(question), [])
+    best = best_windows(parts, parts[-1].sum()) if len(parts) else None
+    for number, ((first, length), rows) in enumerate(zip(parts, scores)):
+        starts, ends = (np.argsort(-row, kind='stable')[:n_best_size] - head for row in rows)
+        starts, ends = (pieces[(pieces >= 0) & (pieces < length)] for pieces in (starts, ends))
+        starts = starts[best[first + starts] == number]
+        for start, end in zip(*spans_within(starts, ends, longest)):
+            values = float(rows[0][start + head]), float(rows[1][end + head])
+            spans.append((int(first + start), int(first + end), *values))
+    return spans
 
-    def __init__(self, features, n_best_size, max_answer_length, version_2):
-        self._features = features
-        self._size, self._longest = n_best_size, max_answer_length
-        self._version_2 = version_2
-        self._words = functools.lru_cache(maxsize=1)(split_words)
-        self._normalized = functools.lru_cache(maxsize=None)(features.tokenizer.normalized)
 
-    def find(self, question, scores):
-        """Return the best (text, start score, end score), and the score of no answer."""
-        windows = self._features.windows_of(question)
-        rows = [[np.asarray(row, np.float64) for row in scores[number]] for number in windows]
-        for starts, ends in rows:
-            check_finite(starts + ends)
-        spans = self._spans(question, windows, rows)
-        nulls = [(float(s[0] + e[0]), float(s[0]), float(e[0])) for s, e in rows]
-        null = min([(NO_WINDOW, 0.0, 0.0), *nulls], key=lambda scores: scores[0])
-        if self._version_2:
-            spans.append((-1, -1, *null[1:]))
-        spans.sort(key=lambda span: span[2] + span[3], reverse=True)
-        return self._best(question, spans, null), null[0]
+def _texts_of(features):
+    """Return a function of a question, a first and a last piece: the text of this span."""
+    squad, encoding, tokenizer = features.squad, features.encoding, features.tokenizer
+    normalized = functools.cache(tokenizer.normalized)
 
-    def _spans(self, question, windows, rows):
-        """Return (first piece, last piece, start score, end score) of possible answers."""
-        spans = []
-        parts = self._features.rows[windows.start : windows.stop, 1:]
-        query = self._features.query(question)
-        _, _, head = self._features.tokenizer.with_special_tokens(query, [])
-        size = parts[-1].sum() if len(parts) else 0
-        best = best_windows(parts, size) if len(parts) else None
-        for number, ((first, length), (start_scores, end_scores)) in enumerate(zip(parts, rows)):
-            starts, ends = (
-                np.argsort(-row, kind='stable')[: self._size] - head
-                for row in (start_scores, end_scores)
-            )
-            starts, ends = (pieces[(pieces >= 0) & (pieces < length)] for pieces in (starts, ends))
-            starts = starts[best[first + starts] == number]
-            for start, end in zip(*spans_within(starts, ends, self._longest)):
-                values = float(start_scores[start + head]), float(end_scores[end + head])
-                spans.append((int(first + start), int(first + end), *values))
-        return spans
+    @functools.lru_cache(maxsize=1)
+    def words_of(paragraph):
+        return split_words(squad.paragraphs[paragraph])[0]
 
-    def _best(self, question, spans, null):
-        """Return the best spans with different texts."""
-        best, seen = [], set()
-        for first, last, *values in spans:
-            if len(best) >= self._size:
-                break
-            text = '' if first < 0 else self._text(question, first, last)
-            if first >= 0 and text in seen:
-                continue
-            seen.add(text)
-            best.append((text, *values))
-        if self._version_2:
-            if '' not in seen:
-                best.append(('', *null[1:]))
-            if len(best) == 1:
-                best.insert(0, NOTHING)
-        return best or [NOTHING]
+    def text_of(question, first, last):
+        number = squad[question].paragraph
+        ids, places = encoding.paragraphs[number], encoding.words[number]
+        words = words_of(number)[places[first] : places[last] + 1]
+        part = tokenizer.spell(ids[first : last + 1])
+        return map_to_text(part, ' '.join(words), ' '.join(filter(None, map(normalized, words))))
 
-    def _text(self, question, first, last):
-        """Return the text of a span of pieces of a question's paragraph."""
-        number = self._features.squad[question].paragraph
-        words, _ = self._words(self._features.squad.paragraphs[number])
-        encoding = self._features.encoding
-        ids, word_numbers = encoding.paragraphs[number], encoding.words[number]
-        words = words[word_numbers[first] : word_numbers[last] + 1]
-        normalized = ' '.join(filter(None, map(self._normalized, words)))
-        part = self._features.tokenizer.spell(ids[first : last + 1])
-        return map_to_text(part, ' '.join(words), normalized)
+    return text_of
 
 
 def map_to_text(part, text, normalized):
@@ -635,28 +617,26 @@ def score_v1(questions, predictions, characters=False):
 def _scores(questions, predictions, version_2=True, characters=False):
     """Return id -> 0 or 1 for an exact match, and id -> F1; the best right answer counts."""
     exact, f1 = {}, {}
-    parts = _characters if characters else str.split
+
+    def parts(text):
+        return [*text.replace(' ', '')] if characters else text.split()
+
     for question in questions:
         predicted = normalize_answer(predictions[question.id], characters)
         answers = [normalize_answer(answer, characters) for answer in question.answers]
         if version_2:
             answers = [answer for answer in answers if answer] or ['']
         exact[question.id] = int(predicted in answers)
-        f1[question.id] = max(
-            _overlap_f1(parts(predicted), parts(answer), version_2) for answer in answers
-        )
+        overlaps = (_overlap_f1(parts(predicted), parts(each), version_2) for each in answers)
+        f1[question.id] = max(overlaps)
     return exact, f1
-
-
-def _characters(text):
-    return [*text.replace(' ', '')]
 
 
 def _percent(scores, questions):
     return 100 * sum(scores[question.id] for question in questions) / len(questions)
 
 
-def score_v2(questions, predictions, characters=False):
+def score_v2(questions, predictions, characters=False, null_odds=None):
     """Compute the metrics of SQuAD 2.0.
 
     Parameters
@@ -665,12 +645,16 @@ def score_v2(questions, predictions, characters=False):
         Question's id -> text, '' for no answer.
     characters : bool
         As of `score_v1`.
+    null_odds : dict, optional
+        Question's id -> score of no answer minus the best answer's.
 
     Returns
     -------
     dict
         ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
-        ``NoAns_`` before for the questions with and without an answer, if there are any.
+        ``NoAns_`` before for the questions with and without an answer, if there are any. With
+        `null_odds`, ``best_exact`` and ``best_f1`` of the same predictions with other thresholds
+        for no answer, and ``best_exact_thresh`` and ``best_f1_thresh``.
     """
     exact, f1 = _scores(questions, predictions, True, characters)
     groups = {
@@ -684,21 +668,13 @@ def score_v2(questions, predictions, characters=False):
             metrics[f'{prefix}exact'] = _percent(exact, group)
             metrics[f'{prefix}f1'] = _percent(f1, group)
             metrics[f'{prefix}total'] = len(group)
-    return metrics
-
-
-def best_thresholds(questions, predictions, null_odds, characters=False):
-    """Return the best metrics of the same predictions with other thresholds for no answer."""
-    metrics = {}
-    answers = {question.id: question.answers for question in questions}
-    scored = _scores(questions, predictions, True, characters)
-    for name, scores in zip(('exact', 'f1'), scored):
+    for name, scores in (('exact', exact), ('f1', f1)) if null_odds is not None else ():
         # From a threshold below all, with which only the questions without an answer are right,
         # upwards: each question in turn gets its prediction.
-        total = best = sum(not right for right in answers.values())
-        threshold = 0.0
+        total = best = len(groups['NoAns_'])
+        threshold, known = 0.0, {question.id for question in groups['HasAns_']}
         for key in sorted(null_odds, key=null_odds.get):
-            if answers[key]:
+            if key in known:
                 total += scores[key]
             elif predictions[key]:
                 total -= 1
@@ -802,12 +778,9 @@ class SquadTask(Task):
         """The official metrics."""
         questions, predictions = data.rows, outputs.predictions
         by_characters = self._by_characters(data)
-        if not self.settings.version_2:
-            return score_v1(questions, predictions, by_characters)
-        return {
-            **score_v2(questions, predictions, by_characters),
-            **best_thresholds(questions, predictions, outputs.null_odds, by_characters),
-        }
+        if self.settings.version_2:
+            return score_v2(questions, predictions, by_characters, outputs.null_odds)
+        return score_v1(questions, predictions, by_characters)
 
     def _by_characters(self, data):
         given = self.settings.f1_characters
@@ -817,7 +790,7 @@ class SquadTask(Task):
     def write(self, folder, segment, data, outputs):
         return write_answers(folder, outputs, 'test_' if segment == 'test' else '')
 
-    def examine(self, segment, data, outputs):
+    def analyze(self, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""
         by_characters, rows = self._by_characters(data), []
         for question in data.rows:
@@ -832,7 +805,7 @@ class SquadTask(Task):
             rows.append((text, label, answer, -math.log(min(max(share, 1e-6), 1))))
         score = score_v2 if self.settings.version_2 else score_v1
         baseline = score(data.rows, dict.fromkeys(outputs.predictions, ''), by_characters)
-        return Examination(segment, *map(list, zip(*rows)), baseline, 'no answer')
+        return error_analysis(*map(list, zip(*rows)), baseline, 'no answer')
 
     def results(self):
         return {'task': f'SQuAD {2.0 if self.settings.version_2 else 1.1}'}

@@ -96,12 +96,14 @@ def check_files(settings, *names):
             raise InputError(f'{path!r}: {problem}', field=name)
 
 
-def open_splits(files, dev_share=None):
-    """Return the files of segments with the splits of folders of a `DatasetDict` in their place.
+def given_files(settings, segments, dev_share=None):
+    """Return the files that the settings name with `SEGMENT_file`, by segment.
 
-    The splits of the training set's folder are used for all segments that have no file.
+    The folder of a `DatasetDict` stands for its split of the segment; the training set's folder
+    also for the splits of all segments that have no file.
     """
-    files, unused = dict(files), {}
+    files = {segment: getattr(settings, f'{segment}_file') for segment in segments}
+    unused = {}
     for segment, path in files.items():
         splits = find_splits(path) if is_path(path) else {}
         if splits and segment not in splits:
@@ -113,6 +115,8 @@ def open_splits(files, dev_share=None):
     for segment, path in unused.items():
         if files.get(segment) is None and (segment != 'dev' or dev_share is None):
             files[segment] = path
+    files = {segment: path for segment, path in files.items() if path}
+    check_files(settings, *(f'{name}_file' for name, path in files.items() if not is_table(path)))
     return files
 
 
@@ -121,18 +125,17 @@ def segment_files(settings, names, dev_share=None):
 
     `names` has the names that a segment's file may have in the folder.
     """
-    files = {segment: getattr(settings, f'{segment}_file') for segment in names}
-    files = open_splits(files, dev_share)
-    unknown = [segment for segment, path in files.items() if path and not is_table(path)]
-    check_files(settings, *(f'{segment}_file' for segment in unknown))
-    if isinstance(settings, FileSettings) and settings.data_dir is not None:
-        in_folder = {}
-        for segment, file_names in names.items():
-            paths = (join(settings.data_dir, name) for name in file_names)
-            exists = (path for path in paths if is_table(path) or is_file(path))
-            in_folder[segment] = next(exists, None)
-        if not any(in_folder.values()):
-            expected = ', '.join(' or '.join(file_names) for file_names in names.values())
-            raise InputError(f'{settings.data_dir!r} has none of {expected}', field='data_dir')
-        files = {segment: path or in_folder[segment] for segment, path in files.items()}
-    return {segment: path for segment, path in files.items() if path}
+    files = given_files(settings, names, dev_share)
+    if not isinstance(settings, FileSettings) or settings.data_dir is None:
+        return files
+    paths = {
+        segment: [join(settings.data_dir, name) for name in names[segment]] for segment in names
+    }
+    found = {
+        segment: next((path for path in each if is_table(path) or is_file(path)), None)
+        for segment, each in paths.items()
+    }
+    if not any(found.values()):
+        expected = ', '.join(' or '.join(each) for each in names.values())
+        raise InputError(f'{settings.data_dir!r} has none of {expected}', field='data_dir')
+    return {name: path for name, path in {**found, **files}.items() if path}

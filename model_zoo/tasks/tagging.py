@@ -30,24 +30,17 @@ from ..records import (
     is_path,
     read_records,
 )
-from ..tokenization.chunks import SentenceEncoder
+from ..tokenization.encoding import UNLIMITED
 from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
-from .scores import (
-    Examination,
-    class_report,
-    cross_entropies,
-    score_row,
-    table_report,
-    usual_row,
-)
+from .scores import class_report, cross_entropies, error_analysis, table_report, usual_row
 from .settings import TaggingSettings
 from .tables import write_table
 from .task import Task, check_room
 
-__all__ = ['Sentence', 'TaggingFeatures', 'TaggingTask', 'read_conll', 'score_tags', 'write_conll']
+__all__ = ['Sentence', 'TaggingTask', 'encode_sentences', 'read_conll', 'score_tags', 'write_conll']
 
 logger = logging.getLogger(__name__)
 
@@ -88,25 +81,26 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
     """Read a file of tagged words."""
     columns = [word_column] if label_column is None else [word_column, label_column]
     sentences, width = [], None
-    for _, block in itertools.groupby(_lines(path, encoding), lambda line: line[-1] == BREAK):
-        lines = [line for line in block if line[-1] == WORD]
-        for line, text, fields, _ in lines:
-            where = Where(str(path), line)
+    lines = _lines(path, word_column, encoding)
+    for _, block in itertools.groupby(lines, lambda line: line[-1] == BREAK):
+        rows, first = [], None
+        for number, text, fields, kind in block:
+            if kind != WORD:
+                continue
+            where, first = Where(str(path), number), first or number
             if width is None:
                 width = len(fields)
                 _check_columns(columns, width, where)
             if len(fields) != width or not all(fields[column] for column in columns):
-                raise InputError(
-                    f'a word and {width} columns are expected, as in the lines before: '
-                    f'{text.strip()!r:.80}',
-                    where=where,
-                )
-        if lines:
-            words, *labels = zip(*([fields[c] for c in columns] for _, _, fields, _ in lines))
-            sentences.append(Sentence(words, labels[0] if labels else None, lines[0][0]))
+                problem = f'a word and {width} columns are expected, as in the lines before'
+                raise InputError(f'{problem}: {text.strip()!r:.80}', where=where)
+            rows.append([fields[column] for column in columns])
+        if rows:
+            words, *labels = zip(*rows)
+            sentences.append(Sentence(words, labels[0] if labels else None, first))
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
-    if all(each.words == tuple(map(str, range(1, len(each.words) + 1))) for each in sentences):
+    if all(_NUMBER.fullmatch(word) for sentence in sentences for word in sentence.words):
         raise InputError(
             f'{path}: column {word_column} numbers the words; `word_column` and `label_column` '
             'name other columns, such as 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
@@ -126,50 +120,35 @@ def _check_columns(columns, width, where):
 
 WORD, BREAK, COMMENT, OTHER = 'word', 'break', 'comment', 'other'
 # number of a word; of a range that is written as one, 1-2; of a word that is not written, 8.1
-_NUMBER = re.compile(r'(\d+)(?:[-.](\d+))?')
+_NUMBER = re.compile(r'\d+([-.]\d+)?')
 
 
-def _lines(path, encoding=None):
+def _lines(path, word_column=0, encoding=None):
     """Yield (number, text, columns, kind) of each line.
 
     A comment begins with # where a sentence begins, and has another number of columns than words
-    have. In a sentence whose words are numbered, as in CoNLL-U, ranges and words that are not
+    have. Where the first column numbers the words, as in CoNLL-U, ranges and words that are not
     written are of kind `OTHER`.
     """
-    lines = ((number, text, _fields(text)) for number, text in read_lines(path, encoding))
-    shape = None  # of a word's line
-    for is_break, block in itertools.groupby(lines, lambda line: line[2][:1] in ([], [DOCUMENT])):
-        block = list(block)
-        if is_break:
-            yield from ((*line, BREAK) for line in block)
-            continue
-        shape = shape or next((_shape(line) for line in block if line[1][0] != '#'), None)
-        comments = itertools.takewhile(lambda line, shape=shape: _is_comment(line, shape), block)
-        start = len(list(comments))
-        yield from ((*line, COMMENT) for line in block[:start])
-        is_numbered = _are_numbered([fields[0] for _, _, fields in block[start:]])
-        for line in block[start:]:
-            yield (*line, OTHER if is_numbered and not line[2][0].isdigit() else WORD)
+    lines = ((text, _fields(text)) for _, text in read_lines(path, encoding))
+    words = (line for line in lines if line[1][:1] not in ([], [DOCUMENT]) and line[0][0] != '#')
+    shape, kind = next((_shape(*line) for line in words), None), BREAK
+    for number, text in read_lines(path, encoding):
+        fields = _fields(text)
+        begins = kind in (BREAK, COMMENT)
+        if fields[:1] in ([], [DOCUMENT]):
+            kind = BREAK
+        elif begins and text.startswith('#') and _shape(text, fields) != shape:
+            kind = COMMENT
+        else:
+            is_first = word_column in (0, -len(fields))
+            is_word = is_first or fields[0].isdigit() or not _NUMBER.fullmatch(fields[0])
+            kind = WORD if is_word else OTHER
+        yield number, text, fields, kind
 
 
-def _shape(line):
-    _, text, fields = line
+def _shape(text, fields):
     return len(fields), '\t' in text
-
-
-def _is_comment(line, shape):
-    return line[1].startswith('#') and _shape(line) != shape
-
-
-def _are_numbered(cells):
-    """Return whether cells are 1, 2, ..., with ranges and numbers of words not written between."""
-    matches = list(map(_NUMBER.fullmatch, cells))
-    count = sum(match is not None and match[2] is None for match in matches)
-    if count == len(cells) or not all(matches):  # of plain numbers there is nothing to leave out
-        return False
-    plain = [int(match[1]) for match in matches if match[2] is None]
-    ends = [int(match[2 if '-' in match[0] else 1]) for match in matches]
-    return plain == list(range(1, count + 1)) and max(ends) == count
 
 
 def _fields(text):
@@ -183,7 +162,7 @@ def _fields(text):
     return [field for field in text.split(' ') if field]
 
 
-def write_conll(path, source, predictions, label_column=-1, encoding=None):
+def write_conll(path, source, predictions, word_column=0, label_column=-1, encoding=None):
     """Copy a file with an additional column: the predicted label of each word.
 
     The other columns are the same as in the source. With the correct labels in the column before,
@@ -191,7 +170,7 @@ def write_conll(path, source, predictions, label_column=-1, encoding=None):
     """
     labels = itertools.chain(*predictions)
     with atomic_write(path) as file:
-        for _, text, fields, kind in _lines(source, encoding):
+        for _, text, fields, kind in _lines(source, word_column, encoding):
             text = text.rstrip('\r\n')
             if not fields or kind == COMMENT:
                 file.write(f'{text}\n' if fields else '\n')
@@ -205,78 +184,61 @@ def write_conll(path, source, predictions, label_column=-1, encoding=None):
             file.write(f'{text}{separator}{label}\n')
 
 
-class TaggingFeatures:
-    """Encoding of sentences as samples: whole sentences, or windows over long ones.
+def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the data'):
+    """Make samples of sentences: whole ones, or windows over long ones.
 
-    A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_len`
+    A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_length`
     pieces, including special ones, is read in overlapping windows. Each word is learned and
     predicted once, in the window where it has the most context. The `positions` of a sample are the
     first pieces of the words that it decides on (its part of what Google's README calls
     ``orig_to_tok_map``); the samples have all words in order.
     """
-
-    def __init__(self, tokenizer, labels, max_len=128):
-        check_room(max_len, 2)
-        self._tokenizer, self._room = tokenizer, max_len - 2
-        self._encoder = SentenceEncoder(tokenizer)  # knows the words of earlier files
-        self._numbers = {IGNORED: NO_LABEL, **{label: n for n, label in enumerate(labels)}}
-
-    def __call__(self, sentences, source='the data'):
-        """Encode sentences, all with labels or all without, and log how many need windows.
-
-        A label that isn't known is an InputError.
-        """
-        pieces = self._pieces({word for sentence in sentences for word in sentence.words})
-        features, long = [], 0
-        for sentence in sentences:
-            label = self._label(sentence, source)
-            windows = self._windows([pieces[word] for word in sentence.words], label)
-            long += len(windows) > 1
-            features += windows
-        if long:
-            shown = source, long, len(sentences), self._room
-            logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
-        return features
-
-    def _pieces(self, words):
-        """Return word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
-        words, prefix = sorted(words), self._tokenizer.word_prefix
-        unknown = np.array([self._tokenizer.unk_token_id], np.int32)
-        ids, counts = self._encoder.encode([prefix + word for word in words])
-        pieces = np.split(ids, np.cumsum(counts)[:-1])
-        return {word: piece if len(piece) else unknown for word, piece in zip(words, pieces)}
-
-    def _label(self, sentence, source):
-        """Return the numbers of the labels, or None."""
-        if sentence.labels is None:
-            return None
-        try:
-            return np.array([self._numbers[label] for label in sentence.labels], np.int32)
-        except KeyError as error:
-            line = sentence.line + sentence.labels.index(error.args[0])
-            raise InputError(
-                f'the label {error.args[0]!r} is unknown; the training set, or the model, has '
-                f'{", ".join([*self._numbers][1:])}: name all of them with `labels`',
-                where=Where(str(source), line),
-            ) from None
-
-    def _windows(self, pieces, label):
-        """Return the samples of a sentence."""
-        ids = np.concatenate(pieces)
-        *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
-        firsts, features = np.array(firsts, np.int32), []  # of the words' pieces
-        for window in even_windows(length, self._room):
+    check_room(max_length, 2)
+    numbers = {IGNORED: NO_LABEL, **{label: number for number, label in enumerate(labels)}}
+    pieces = _pieces({word for sentence in sentences for word in sentence.words}, tokenizer)
+    samples, long = [], 0
+    for sentence in sentences:
+        label, before = _numbered(sentence, numbers, source), len(samples)
+        ids = np.concatenate([pieces[word] for word in sentence.words])
+        sizes = [len(pieces[word]) for word in sentence.words]
+        firsts = np.cumsum([0, *sizes[:-1]], dtype=np.int32)  # of the words' pieces
+        for window in even_windows(len(ids), max_length - 2):
             start, stop = np.searchsorted(firsts, (window.first, window.last))
             if start == stop:
                 continue  # the middle of a word that is longer than the window
-            window_label = None if label is None else label[start:stop]
-            seen = ids[window.start : window.stop]
-            features.append(self._sample(seen, firsts[start:stop] - window.start, window_label))
-        return features
+            seen, types, head = tokenizer.with_special_tokens(ids[window.start : window.stop])
+            part = None if label is None else label[start:stop]
+            samples.append(Sample(seen, types, part, firsts[start:stop] - window.start + head))
+        long += len(samples) > before + 1
+    if long:
+        shown = source, long, len(sentences), max_length - 2
+        logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
+    return samples
 
-    def _sample(self, ids, positions, label):
-        seen, types, head = self._tokenizer.with_special_tokens(ids)
-        return Sample(seen, types, label, positions + head)
+
+def _pieces(words, tokenizer):
+    """Return word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
+    words, unknown = sorted(words), np.array([tokenizer.unk_token_id], np.int32)
+    texts = [(tokenizer.word_prefix + word, None) for word in words]
+    rows = tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
+    return {
+        word: row.input_ids if len(row.input_ids) else unknown for word, row in zip(words, rows)
+    }
+
+
+def _numbered(sentence, numbers, source):
+    """Return the numbers of a sentence's labels, or None."""
+    if sentence.labels is None:
+        return None
+    try:
+        return np.array([numbers[label] for label in sentence.labels], np.int32)
+    except KeyError as error:
+        line = sentence.line + sentence.labels.index(error.args[0])
+        raise InputError(
+            f'the label {error.args[0]!r} is unknown; the training set, or the model, has '
+            f'{", ".join([*numbers][1:])}: name all of them with `labels`',
+            where=Where(str(source), line),
+        ) from None
 
 
 _AS_IOBES = {'L': 'E', 'U': 'S'}
@@ -317,7 +279,7 @@ def score_tags(labels, predicted, entities=None):
 
 
 def entity_report(labels, predicted):
-    """Return the scores of each type of entity, as `more` of an `Examination`."""
+    """Return the scores of each type of entity, as entries of `error_analysis`."""
     from seqeval.metrics.sequence_labeling import get_entities
 
     labels, predicted = map(_as_iobes, _counted(labels, predicted))
@@ -327,8 +289,7 @@ def entity_report(labels, predicted):
     )
     types = sorted(right | found)
     scores = _entity_scores(labels, predicted, None) if types else [()] * 4
-    rows = list(map(score_row, types, *scores, map(found.get, types, [0] * len(types))))
-    return table_report('Scores per entity type', rows)
+    return table_report('Scores per entity type', types, *scores, [found[kind] for kind in types])
 
 
 def _counted(labels, predicted):
@@ -445,8 +406,8 @@ class TaggingTask(Task):
         return {**super().model_options(), **({} if dropout is None else {'dropout': dropout})}
 
     def encode(self, rows, tokenizer):
-        features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
-        return features(rows, rows.source or 'the data')
+        options = self.labels, self.settings.max_length, rows.source or 'the data'
+        return encode_sentences(rows, tokenizer, *options)
 
     def objective(self, model, data):
         return Objective(
@@ -476,29 +437,27 @@ class TaggingTask(Task):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
         return {'text': usual_row([' '.join(row.words) for row in some])}
 
-    def examine(self, segment, data, outputs):
+    def analyze(self, data, outputs):
         labels, correct = _labels(data.rows), [row.labels for row in data.rows]
-        counted = labels != IGNORED
-        predicted = self.decode(data, outputs)
-        expected, outputs = labels[counted].tolist(), outputs[counted]
-        guess = max(self.labels, key=expected.count)
+        counted, numbers = labels != IGNORED, self.numbers(data.rows)
+        expected, scores = labels[counted].tolist(), outputs[counted]
+        predicted, guess = scores.argmax(axis=-1), max(self.labels, key=expected.count)
         if self._entities:
-            more = entity_report(correct, predicted)
+            more = entity_report(correct, self.decode(data, outputs))
         else:
-            numbers = self.numbers(data.rows), outputs.argmax(axis=-1), self.labels.index(guess)
-            more = class_report('Scores per label', self.labels, *numbers)
+            title, number = 'Scores per label', self.labels.index(guess)
+            more = class_report(title, self.labels, numbers, predicted, number)
         guesses = [[guess] * len(row.words) for row in data.rows]
         texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
-        return Examination(
-            segment,
+        return error_analysis(
             list(itertools.compress(texts, counted)),
             expected,
-            [self.labels[number] for number in outputs.argmax(axis=-1)],
-            cross_entropies(self.numbers(data.rows), outputs),
+            [self.labels[number] for number in predicted],
+            cross_entropies(numbers, scores),
             score_tags(correct, guesses, self._entities),
             guess,
             self.labels,
-            more,
+            **more,
         )
 
     def write(self, folder, segment, data, outputs):
@@ -511,8 +470,10 @@ class TaggingTask(Task):
                 lines += [*zip(row.words, *filter(None, [row.labels]), labels), ()]
             write_table(path, lines)
         else:
-            column = self.settings.label_column if self.is_labelled(data.rows) else None
-            write_conll(path, source, predicted, column, self.settings.encoding)
+            settings = self.settings
+            column = settings.label_column if self.is_labelled(data.rows) else None
+            options = settings.word_column, column, settings.encoding
+            write_conll(path, source, predicted, *options)
         return [name]
 
     def results(self):

@@ -16,11 +16,51 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
-from ..layers import losses
+from ..layers.losses import binary_cross_entropy
 from ..util.arrays import sigmoid, softmax
 from . import scores
 
-__all__ = ['Classes', 'LabelSet', 'Number']
+__all__ = ['Classes', 'LabelSet', 'Number', 'Target']
+
+
+class Target:
+    """Base of the targets.
+
+    Attributes
+    ----------
+    labels : tuple of str or None
+        Names of the classes in the order of the model's outputs.
+    metrics : tuple of str
+        The scores; the first chooses the best epoch.
+    num_outputs : int
+        Number of the model's outputs.
+    has_classes, takes_several : bool
+        Whether there are classes, and whether a text has any number of them.
+    problem_type : str or None
+        An entry of the model's configuration.
+    """
+
+    has_classes, takes_several, problem_type = True, False, None
+
+    def array(self, labels):
+        """Return labels as an array, a row for each text."""
+        return np.array([self.number(label) for label in labels])
+
+    def loss(self, model, batch, weights=None):
+        """Compute the mean loss of a batch, an NDArray of shape (1,).
+
+        `weights` has each class's weight, (classes,); None for equal ones.
+        """
+        return model(*batch.inputs, batch.labels)
+
+    def scores(self, labels, outputs):
+        """Compute the metrics, floats by name, of an `array` and the model's outputs."""
+        scores.check_finite(outputs)
+        return self.measure(labels, self.predictions(outputs))
+
+    def written(self, outputs):
+        """Return the predictions in the form of GLUE's submissions."""
+        return self.decode(outputs)
 
 
 def _plain(text):
@@ -29,7 +69,7 @@ def _plain(text):
 
 
 @dataclasses.dataclass(frozen=True)
-class Classes:
+class Classes(Target):
     """One of several classes.
 
     Parameters
@@ -55,9 +95,6 @@ class Classes:
     orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     positive: str | None = None
 
-    has_classes, takes_several = True, False
-    problem_type = None  # entry of the configuration
-
     def __post_init__(self):
         if not self.metrics and self.labels is not None:
             object.__setattr__(self, 'metrics', self._usual_metrics())
@@ -82,12 +119,10 @@ class Classes:
     @functools.cached_property
     def _spellings(self):
         """Plain spelling -> label, if only one is meant."""
-        spellings = {}
+        spellings = collections.defaultdict(set)
         for text, label in [*zip(self.labels, self.labels), *self.aliases.items()]:
-            spellings.setdefault(_plain(text), set()).add(label)
-        return {
-            text: labels.pop() for text, labels in spellings.items() if text and len(labels) == 1
-        }
+            spellings[_plain(text)].add(label)
+        return {text: label for text, (label, *others) in spellings.items() if text and not others}
 
     def find(self, text):
         """Return the class called `text`, in any case or by a synonym; None if there is none."""
@@ -146,10 +181,6 @@ class Classes:
         """Return the label as the loss takes it: the class's number."""
         return self.labels.index(label)
 
-    def array(self, labels):
-        """Return labels as an array, a row for each text."""
-        return np.array([self.number(label) for label in labels])
-
     def show(self, label):
         """Return a label, or a prediction, as a text."""
         return label
@@ -157,16 +188,11 @@ class Classes:
     # -- training
 
     def loss(self, model, batch, weights=None):
-        """Compute the mean loss of a batch, an NDArray of shape (1,).
-
-        `weights` has each class's weight, (classes,); None for equal ones.
-        """
         if weights is None:
-            return model(*batch.inputs, batch.labels)
-        labels = batch.labels
-        factors = mx.nd.array(weights, ctx=labels.context).take(labels)
-        scores = mx.nd.log_softmax(model(*batch.inputs).astype('float32'))
-        return -(factors * mx.nd.pick(scores, labels)).mean()
+            return super().loss(model, batch)
+        factors = mx.nd.array(weights, ctx=batch.labels.context).take(batch.labels)
+        logs = mx.nd.log_softmax(model(*batch.inputs).astype('float32'))
+        return -(factors * mx.nd.pick(logs, batch.labels)).mean()
 
     def class_weights(self, given, labels):
         """Compute the weights of the classes.
@@ -199,32 +225,14 @@ class Classes:
         """Return the outputs as predictions that are comparable with `array`."""
         return outputs.argmax(axis=-1)
 
-    def scores(self, labels, outputs):
-        """Compute the metrics.
-
-        Parameters
-        ----------
-        labels : numpy.ndarray
-            See `array`.
-        outputs : numpy.ndarray
-            The model's outputs.
-
-        Returns
-        -------
-        dict of str to float
-            In the order of `metrics`.
-        """
-        scores.check_finite(outputs)
-        return self._metrics(labels, self.predictions(outputs))
-
-    def _metrics(self, labels, predictions):
+    def measure(self, labels, predictions):
+        """Compute the metrics of `predictions`."""
         positive = 1 if self.positive is None else self.labels.index(self.positive)
+        numbers = range(len(self.labels))
         metrics = {
             'accuracy': lambda: float(np.mean(labels == predictions)),
             'f1': lambda: scores.f1(labels == positive, predictions == positive),
-            'macro_f1': lambda: scores.macro_f1(
-                scores.class_scores(self.labels, labels, predictions)
-            ),
+            'macro_f1': lambda: scores.f1(labels, predictions, average='macro', labels=numbers),
             'matthews': lambda: scores.matthews(labels, predictions),
         }
         return {name: metrics[name]() for name in self.metrics}
@@ -236,21 +244,16 @@ class Classes:
     def baseline(self, labels):
         """Return the best guess without the texts, and its metrics."""
         guess = int(np.bincount(labels).argmax())
-        return self.labels[guess], self._metrics(labels, np.full_like(labels, guess))
+        return self.labels[guess], self.measure(labels, np.full_like(labels, guess))
 
     def report(self, labels, outputs):
         """Compute the scores of each class; see `class_report`."""
-        guess = int(np.bincount(labels).argmax())
-        predictions = self.predictions(outputs)
+        guess, predictions = int(np.bincount(labels).argmax()), self.predictions(outputs)
         return scores.class_report('Scores per class', self.labels, labels, predictions, guess)
 
     def decode(self, outputs):
         """Return the prediction for each text, as `parse` returns labels."""
         return [self.labels[number] for number in self.predictions(outputs).tolist()]
-
-    def written(self, outputs):
-        """Return the predictions in the form of GLUE's submissions."""
-        return self.decode(outputs)
 
     @property
     def columns(self):
@@ -289,12 +292,12 @@ class LabelSet(Classes):
         return ', '.join(label)
 
     def loss(self, model, batch, weights=None):
-        return losses.binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
+        return binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
 
     def predictions(self, outputs):
         return outputs > 0
 
-    def _metrics(self, labels, predictions):
+    def measure(self, labels, predictions):
         return {
             'macro_f1': scores.f1(labels, predictions, average='macro'),
             'micro_f1': scores.f1(labels, predictions, average='micro'),
@@ -309,12 +312,11 @@ class LabelSet(Classes):
     def baseline(self, labels):
         usual = labels.mean(axis=0) > 0.5  # labels that most texts have
         guess = self.show(itertools.compress(self.labels, usual)) or 'no label'
-        return guess, self._metrics(labels, np.tile(usual, (len(labels), 1)))
+        return guess, self.measure(labels, np.tile(usual, (len(labels), 1)))
 
     def report(self, labels, outputs):
-        return scores.class_report(
-            'Scores per label', self.labels, labels, self.predictions(outputs)
-        )
+        predictions = self.predictions(outputs)
+        return scores.class_report('Scores per label', self.labels, labels, predictions)
 
     def decode(self, outputs):
         return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
@@ -327,31 +329,29 @@ class LabelSet(Classes):
 
 
 @dataclasses.dataclass(frozen=True)
-class Number:
+class Number(Target):
     """A number, such as a rating: the model has one output.
 
     Parameters
     ----------
-    bounds : (float, float), optional
+    bounds : (float, float)
         The least and the greatest label; predictions are clipped to them.
     """
 
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     labels, metrics, num_outputs = None, ('pearson', 'spearman'), 1
-    has_classes, takes_several = False, False
-    problem_type = 'regression'
-    columns = ('output',)
+    has_classes, problem_type, columns = False, 'regression', ('output',)
 
     def parse(self, text):
         """Return the number written as `text`."""
-        low, high = self.bounds or (-math.inf, math.inf)
+        low, high = self.bounds
         try:
             value = float(text)
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or not low <= value <= high:
-            bounds = f' from {low:g} to {high:g}' if self.bounds else ''
+            bounds = f' from {low:g} to {high:g}' if math.isfinite(low) else ''
             raise InputError(f'label {text!r} is not a number{bounds}')
         return value
 
@@ -359,32 +359,26 @@ class Number:
         """Return the label as the loss takes it."""
         return float(label)
 
-    def array(self, labels):
-        """Return labels as an array, (texts,)."""
-        return np.array(labels, np.float64)
-
     def show(self, label):
         """Return a label, or a prediction, as a text."""
         return f'{label:.4g}'
 
-    def loss(self, model, batch, weights=None):
-        """Compute the mean loss of a batch, an NDArray of shape (1,)."""
-        return model(*batch.inputs, batch.labels)
+    def predictions(self, outputs):
+        """Return the outputs as numbers, (texts,)."""
+        return np.asarray(outputs, np.float64).reshape(-1)
 
-    def scores(self, labels, outputs):
-        """Compute the metrics; see `Classes.scores`."""
-        scores.check_finite(outputs)
-        pair = np.asarray(labels, np.float64), _numbers(outputs)
-        return {'pearson': scores.pearson(*pair), 'spearman': scores.spearman(*pair)}
+    def measure(self, labels, predictions):
+        """Compute the metrics of `predictions`."""
+        return scores.correlations(np.asarray(labels, np.float64), predictions)
 
     def losses(self, labels, outputs):
         """Compute the loss of each text, float64."""
-        return (_numbers(outputs) - labels) ** 2
+        return (self.predictions(outputs) - labels) ** 2
 
     def baseline(self, labels):
         """Return the best guess without the texts, the mean, and its metrics."""
         guess = float(np.mean(labels))
-        return self.show(guess), self.scores(labels, np.full(len(labels), guess))
+        return self.show(guess), self.measure(labels, np.full(len(labels), guess))
 
     def report(self, labels, outputs):
         """Return nothing: there are no classes."""
@@ -392,20 +386,15 @@ class Number:
 
     def decode(self, outputs):
         """Return the prediction for each text."""
-        return _numbers(outputs).tolist()
+        return self.predictions(outputs).tolist()
 
     def written(self, outputs):
-        """Return the predictions in the form of GLUE's submissions."""
-        low, high = self.bounds or (-math.inf, math.inf)
+        low, high = self.bounds
         return [f'{min(max(value, low), high):.3f}' for value in self.decode(outputs)]
 
     def probabilities(self, outputs):
         """Return the outputs, (texts, 1)."""
-        return _numbers(outputs).reshape(-1, 1)
-
-
-def _numbers(outputs):
-    return np.asarray(outputs, np.float64).reshape(-1)
+        return self.predictions(outputs).reshape(-1, 1)
 
 
 def _between_commas(text):

@@ -20,7 +20,7 @@ from ..training.objective import mean_over_examples, predict
 from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SetSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
-from .scores import Examination
+from .scores import error_analysis
 from .tables import segment_files, text_file, write_table
 from .targets import Classes
 
@@ -356,7 +356,7 @@ class Task:
     def predict(self, forward, data, guard=None):
         """Return the outputs for a whole set, in the order of its samples.
 
-        They are the input of `score`, `decode`, `write` and `examine`; by default an array of shape
+        They are the input of `score`, `decode`, `write` and `analyze`; by default an array of shape
         (samples, ...). ``forward(batch)`` computes a batch's.
         """
         return predict(forward, data.loader, guard)
@@ -410,15 +410,14 @@ class Task:
     def example(self, rows):
         """Return an example of the rows of a dev set, as a model card's ``widget``, or None."""
 
-    def examine(self, segment, data, outputs):
-        """Return the `Examination` of a labelled set, or None; by default of classes."""
+    def analyze(self, data, outputs):
+        """Return the `error_analysis` of a labelled set, or None; by default of classes."""
         labels, target = self.numbers(data.rows), self.target
         if target is None:
             return None
         guess, baseline = target.baseline(labels)
         losses = target.losses(labels, outputs).reshape(len(labels), -1)
-        return Examination(
-            segment,
+        return error_analysis(
             list(map(str, data.rows)),
             [target.show(row.label) for row in data.rows],
             list(map(target.show, target.decode(outputs))),
@@ -426,7 +425,7 @@ class Task:
             baseline,
             guess,
             None if target.takes_several else target.labels,
-            target.report(labels, outputs),
+            **target.report(labels, outputs),
         )
 
     def save(self, folder, model, tokenizer, **options):
@@ -469,7 +468,7 @@ class TextTask(Task):
     def decode(self, data, outputs):
         return None
 
-    def examine(self, segment, data, outputs):
+    def analyze(self, data, outputs):
         return None
 
 

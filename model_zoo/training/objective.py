@@ -6,8 +6,6 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from ..blocks.graphs import finish_backward
-
 
 class Objective(NamedTuple):
     """A sum of terms. Each is the mean of a loss over things that are counted in advance.
@@ -62,7 +60,6 @@ class Objective(NamedTuple):
                     *[term if w == 1 else term * w for term, w in zip(arrays, weights.tolist())]
                 )
             head.backward()
-            finish_backward()
             factors = [*batch_counts.tolist(), *[1.0] * (len(arrays) - len(batch_counts))]
             arrays = [
                 array.detach().astype('float32').as_in_context(mx.cpu()) * factor

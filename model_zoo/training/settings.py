@@ -287,7 +287,6 @@ class DeviceSettings(Settings):
     loss_scale: float | None = setting(
         None, 'with float16: fixed, such as 128; default, and 0: dynamic', at_least=0
     )
-    mirror: bool = setting(False, 'save memory: compute layers again in the backward pass', 'free')
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')
 
     def derived(self):

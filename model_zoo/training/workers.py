@@ -93,13 +93,6 @@ class Workers:
     def broadcast(self, block):
         """Copy worker 0's values of the parameters of `block` to all workers."""
 
-    def exchange(self, arrays):
-        """Give each worker an int32 array; all of them have to call this.
-
-        Returns what each worker has given this one, itself too.
-        """
-        return list(arrays)
-
 
 class HorovodWorkers(Workers):
     """The processes that ``horovodrun`` has started, each with one device.
@@ -153,11 +146,6 @@ class HorovodWorkers(Workers):
             value = parameter.data()
             self._hvd.broadcast_(value, root_rank=0, name=f'parameter{number}')
         mx.nd.waitall()
-
-    def exchange(self, arrays):
-        sent = mx.nd.array(np.concatenate(arrays), ctx=mx.cpu(), dtype='int32')
-        received, counts = self._hvd.alltoall(sent, list(map(len, arrays)), name='arrays')
-        return np.split(received.asnumpy(), np.cumsum(counts.asnumpy())[:-1])
 
 
 def make_workers(comm_backend=None, allreduce_dtype=None):

@@ -32,8 +32,8 @@ from harness import Case, Contender, measure, rows_of, rst_table, run_apart, thr
 from inputs import bert_flops, read_sentences
 
 from model_zoo.app import cli
+from model_zoo.environment import cpu_flags
 from model_zoo.errors import InputError
-from model_zoo.inference.engines import SPEED_FILE, processor
 from model_zoo.util.files import write_json
 from model_zoo.util.reading import read_json
 
@@ -45,9 +45,10 @@ PRECISIONS = ('float32', 'bfloat16', 'int8', 'float16')
 ENGINES = {
     'mxnet': ((), ('float32', 'bfloat16')),
     'onnxruntime': (('onnx', 'onnxruntime'), ('float32', 'int8')),
-    'openvino': (('onnx', 'onnxruntime', 'openvino'), ('float32', 'bfloat16', 'int8')),
+    'openvino': (('onnx', 'onnxruntime', 'openvino'), ('float32', 'bfloat16')),
 }
-IMPOSSIBLE = (('generation', 'openvino', 'int8'),)
+#: the figures that `--table` writes, by kind of processor
+SPEED_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'speed.json')
 #: works in the table of speed -> the titles of their columns
 TITLES = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
 
@@ -125,7 +126,6 @@ def parse_arguments(argv=None):
     add('--vocab_size', type=int, help="GPT-2's and Transformer-XL's; default: the released ones'")
     add('--new_tokens', type=int, default=128, help='of generation')
     add('--task', default='classifier', choices=TASKS, help='of training')
-    add('--mirror', action='store_true', help='ours trains with gradient checkpointing')
     add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
     add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder), serving and program')
     add('--file', help='of vectors and serving: one text per line')
@@ -169,7 +169,7 @@ def contenders(args):
         )
         for precision in args.precision
         for engine, (needs, known) in engines.items()
-        if precision in known and (args.work, engine, precision) not in IMPOSSIBLE
+        if precision in known
     ]
     peers = [
         Contender(f'{peer.name} {precision}', peer.make, peer.needs, {'precision': precision})
@@ -247,6 +247,12 @@ def run(args):
         # a call of forward or a step is short; another one before it warms the caches
         warm = args.work == 'forward' or (args.work == 'training' and args.task != 'program')
         return measure(everyone, what, args, warm, CHECKS.get(args.work)), unit
+
+
+def processor():
+    """Return the name of this kind of processor in the table of figures."""
+    known = cpu_flags()
+    return 'amx' if 'amx_bf16' in known else 'avx512' if 'avx512_vnni' in known else 'avx2'
 
 
 def record(path, work, measured):

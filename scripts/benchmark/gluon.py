@@ -17,19 +17,16 @@ from inputs import (
 ADAM = {'learning_rate': 2e-5, 'wd': 0.01}
 
 
-def _bert_inputs(shape=(16, 64)):
+def _bert_inputs(shape):
     return [array.astype('int32') for array in make_batch(shape)]
 
 
-def _engine(options, block, engine, precision, *example):
-    """Return an engine of this project; OpenVINO's INT8 is calibrated with the example."""
+def _engine(options, block, engine, precision):
+    """Return an engine of this project."""
     from model_zoo.inference import make_engine
 
     os.environ['MXNET_HOME'] = options.folder  # where it keeps its file
-    made = make_engine(block, engine, precision)
-    if example and (engine, precision) == ('openvino', 'int8'):
-        made.run(*example)
-    return made
+    return make_engine(block, engine, precision)
 
 
 def forward(options, engine, precision):
@@ -39,7 +36,7 @@ def forward(options, engine, precision):
     block = BertModel(BertConfig(**bert_sizes(options)))
     mx.random.seed(0)
     block.initialize()
-    made = _engine(options, block, engine, precision, *_bert_inputs())
+    made = _engine(options, block, engine, precision)
 
     def prepare(shape):
         batch = _bert_inputs(shape)
@@ -119,15 +116,12 @@ def _trained_model(options):
 
 def training(options, precision):
     """A step as this project's scripts make it."""
-    from model_zoo.blocks.graphs import finish_backward
     from model_zoo.training import Updater, Workers
 
     block, is_lm = _trained_model(options), options.task in ('gpt2', 'transfo_xl')
     block.initialize()
     block.cast(precision)
     block.hybridize(static_alloc=True, static_shape=is_lm)
-    if options.mirror:
-        block.mirror()
     optimizer = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
     name = 'openaiadam' if is_lm else 'bertadam'
     parameters = block.collect_params()
@@ -147,7 +141,6 @@ def training(options, precision):
             return block(batch[0], lm_labels=batch[0]) if is_lm else block(*batch)
 
         def update():
-            finish_backward()  # of a mirrored block
             updater.update(1, workers)
 
         return _step(compute, update)

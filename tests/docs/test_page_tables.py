@@ -88,7 +88,7 @@ def test_the_figures_are_those_of_the_files():
 
 
 def test_the_first_screen_has_the_figures_of_the_table():
-    table = read_json(ROOT / 'model_zoo' / 'inference', 'speed.json')['processors']['amx']
+    table = read_json(ROOT / 'scripts' / 'benchmark', 'speed.json')['processors']['amx']
     ours, theirs = (table[side]['forward'] for side in ('ours', 'peers'))
     for precision in ('float32', 'bfloat16'):
         ratios = [

@@ -46,7 +46,7 @@ def compare(path, work, *flags):
         (
             'forward',
             ['--precision', 'int8', *BERT],
-            {'ours, onnxruntime int8', 'ours, openvino int8', 'torch int8', 'onnxruntime int8'},
+            {'ours, onnxruntime int8', 'torch int8', 'onnxruntime int8'},
         ),
         (
             'forward',

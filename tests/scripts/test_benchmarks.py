@@ -110,7 +110,7 @@ def test_ours(compare, tmp_path):
 
 def test_the_table_of_speed_is_that_of_the_file(compare):
     """As --table and --page have written it."""
-    path = ROOT / 'model_zoo' / 'inference' / 'speed.json'
+    path = ROOT / 'scripts' / 'benchmark' / 'speed.json'
     table = json.loads(path.read_text('utf-8'))['processors']['amx']
     page = (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
     assert '\n'.join(compare.speed_lines(table)) in page

@@ -189,12 +189,9 @@ def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, t
 
 
 @two
-def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_cpu(
-    toy, tmp_path, monkeypatch
-):
+def test_two_devices_train_as_one_with_the_optimizer_on_the_cpu(toy, tmp_path, monkeypatch):
     """Two CPUs are what can be tried here of several GPUs."""
     remembers = toy.case.script == 'train_lm' and toy.case.translated  # Transformer-XL
-    flags = ['--optimize_on_cpu'] if remembers else ['--optimize_on_cpu', '--mirror']
     contexts = [mx.cpu(0), mx.cpu(1)]
     for name in ('one', 'two'):
         argv = [*toy.case.again(toy.data, tmp_path / name), '--training_steps', 3]
@@ -204,7 +201,7 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
                 twice = property(lambda run: 2 * (run.settings.accumulate or 1))
                 patch.setattr(Trainer, 'accumulate', twice)
             elif name == 'two':
-                argv += flags
+                argv.append('--optimize_on_cpu')
                 if not remembers:
                     patch.setattr(trainer_module, 'find_contexts', lambda *given: contexts)
             assert run(toy.script, *argv) == 0

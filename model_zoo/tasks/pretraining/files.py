@@ -26,9 +26,6 @@ from ...util.files import atomic_write, write_json
 from ...util.reading import parse_json, read_lines
 from ...util.remote import open_binary
 
-#: name of the array of floats
-WEIGHTS = 'masked_lm_weights'
-
 
 class Samples(NamedTuple):
     """Samples for pre-training, padded, with the names that GluonNLP's files have.
@@ -71,20 +68,17 @@ class Samples(NamedTuple):
     @classmethod
     def concatenate(cls, parts):
         """Join samples, padded with zeros to the widest of them."""
-        return cls(*map(_stack_rows, zip(*parts)))
+        columns = []
+        for arrays in zip(*parts):
+            if arrays[0].ndim > 1:
+                width = max(array.shape[1] for array in arrays)
+                arrays = [fit_columns(array, width) for array in arrays]
+            columns.append(np.concatenate(arrays))
+        return cls(*columns)
 
 
 def _type_of(name):
-    return np.float32 if name == WEIGHTS else np.int32
-
-
-def _stack_rows(arrays):
-    if len(arrays) == 1:
-        return arrays[0]
-    if arrays[0].ndim > 1:
-        width = max(array.shape[1] for array in arrays)
-        arrays = [fit_columns(array, width) for array in arrays]
-    return np.concatenate(arrays)
+    return np.float32 if name == 'masked_lm_weights' else np.int32
 
 
 def fit_columns(array, width):
@@ -95,8 +89,7 @@ def fit_columns(array, width):
 
 def mask_weights(positions, width):
     """Return the weights of masks: 1 for each position of a sample, and 0 behind them."""
-    rows = [np.ones(len(row)) for row in positions]
-    return pad_rows(rows, length=width).astype(np.float32)
+    return (np.arange(width) < np.array(list(map(len, positions)))[:, None]).astype(np.float32)
 
 
 def read_shard(path, vocab=None, max_len=None):
@@ -110,30 +103,32 @@ def read_shard(path, vocab=None, max_len=None):
         samples = _read_tfrecord(path)
     else:
         samples = Samples(*_read_arrays(path, Samples._fields, vocab))
-    for problem in _problems(samples, vocab, max_len):
+    problem = _problem(samples, vocab, max_len)
+    if problem is not None:
         raise InputError(f'{path}: {problem}; make it again with create_pretraining_data.py')
     return samples
 
 
-def _problems(samples, vocab, max_len):
-    """Yield what is wrong with the numbers of samples, which others may have made."""
+def _problem(samples, vocab, max_len):
+    """Return what is wrong with the numbers of samples, which others may have made, or None."""
     ids, masked, lengths = samples.input_ids, samples.masked_lm_ids, samples.valid_lengths
     if not len(lengths):
-        yield 'it has no samples'
+        return 'it has no samples'
     if len({len(array) for array in samples}) > 1 or lengths.max() > ids.shape[1]:
-        yield f'its arrays have the shapes {[array.shape for array in samples]}'
+        return f'its arrays have the shapes {[array.shape for array in samples]}'
     if max_len is not None and lengths.max() > max_len:
-        yield f'it has {lengths.max()} tokens in a sequence, and the model takes {max_len} at most'
+        return f'it has {lengths.max()} tokens in a sequence, and the model takes {max_len} at most'
     if (samples.masked_lm_positions.max(initial=0, axis=1) >= lengths).any():
-        yield 'a mask is at a position that its sequence does not have'
+        return 'a mask is at a position that its sequence does not have'
     if vocab is None:
-        return
+        return None
     most = max(ids.max(), masked.max(initial=0))
     if min(ids.min(), masked.min(initial=0)) < 0 or most >= len(vocab):
-        yield f'it has the token id {most}, and the vocabulary {len(vocab)} tokens'
+        return f'it has the token id {most}, and the vocabulary {len(vocab)} tokens'
     first = getattr(vocab, 'cls_token', None) or vocab.bos_token  # RoBERTa's is the latter
     if (ids[:, 0] != vocab[first]).any():
-        yield f'a sequence does not begin with {first}: its vocabulary is another one'
+        return f'a sequence does not begin with {first}: its vocabulary is another one'
+    return None
 
 
 def read_lengths(path, vocab=None, next_sentence=False):
@@ -178,46 +173,37 @@ def write_shard(path, samples, vocab, **facts):
 
 
 def _read_arrays(path, names, vocab, next_sentence=False):
-    """Read arrays of `Samples` by their names, padded."""
-    try:
-        with ArrayArchive(path) as archive:
-            missing = set(Samples._fields).difference(archive.names)
-            if missing:
-                raise CheckpointError(f'{path!r} has no {", ".join(sorted(missing))}')
-            _check_facts(path, archive.comment, vocab, next_sentence)
-            return [_plain(path, name, archive.read(name)) for name in names]
-    except CheckpointError as error:
-        raise InputError(
-            f'{error}: make samples of a text with create_pretraining_data.py, or during the '
-            'training with `raw`'
-        ) from error
+    """Read arrays of `Samples` by their names, padded; refuse a file made for another use."""
+    cure = ': make samples of a text with create_pretraining_data.py, or use `raw`'
+    problem = f'{path}: its arrays are not lists of numbers'
+    with (
+        reporting(f'cannot use {path!r}', cure, errors=CheckpointError),
+        ArrayArchive(path) as archive,
+    ):
+        missing = set(Samples._fields).difference(archive.names)
+        if missing:
+            raise CheckpointError(f'it has no {", ".join(sorted(missing))}')
+        facts = {}
+        with contextlib.suppress(ValueError):  # another program's comment
+            facts = parse_json(archive.comment or b'{}', dict)
+        if vocab is not None and facts.get('vocab_checksum') not in (None, vocab_checksum(vocab)):
+            raise InputError(f"{path!r} was made with another vocabulary than the model's")
+        if next_sentence and not facts.get('next_sentence', True):
+            raise InputError(
+                f'{path!r} has no next sentences: make it again, or use `masked_lm_only`'
+            )
+        arrays = {name: archive.read(name) for name in names}
+        with reporting(problem, errors=(TypeError, ValueError)):
+            return [_plain(name, array) for name, array in arrays.items()]
 
 
-def _check_facts(path, comment, vocab, next_sentence):
-    """Raise InputError if a file says that it was made for another use."""
-    try:
-        facts = parse_json(comment or b'{}', dict)
-    except ValueError:
-        return  # another program's comment
-    checksum = facts.get('vocab_checksum')
-    if vocab is not None and checksum not in (None, vocab_checksum(vocab)):
-        raise InputError(f"{path!r} was made with another vocabulary than the model's")
-    if next_sentence and not facts.get('next_sentence', True):
-        raise InputError(f'{path!r} has no next sentences: make it again, or use `masked_lm_only`')
-
-
-def _plain(path, name, array):
+def _plain(name, array):
     """Return an array of `Samples`; rows of GluonNLP's may differ in length."""
-    problem = f'{path}: {name} are not {"lists of " * (name in _MATRICES)}numbers'
-    with reporting(problem, errors=(TypeError, ValueError)):
-        if name not in _MATRICES:
-            array = array.reshape(-1)
-        elif array.dtype == object:
-            array = pad_rows(array)
-        return array.astype(_type_of(name), copy=False)
-
-
-_MATRICES = Samples._fields[:5]  # arrays with a row for each sample
+    if name in ('next_sentence_labels', 'valid_lengths'):
+        array = array.reshape(-1)
+    elif array.dtype == object:
+        array = pad_rows(array)
+    return array.astype(_type_of(name), copy=False)
 
 
 # -- pytorch-pretrained-bert's epochs --------------------------------------------------------------
@@ -282,18 +268,17 @@ def write_epoch(path, parts, vocab, max_seq_length):
                     [tokens[i] for i in samples.masked_lm_ids[row, :most]],
                 )
                 file.write(json.dumps(dict(zip(_LINE, values))) + '\n')
-                count += 1
+            count += samples.count
     metrics = {'num_training_examples': count, 'max_seq_len': max_seq_length}
     write_json(f'{os.path.splitext(path)[0]}_metrics.json', metrics)
 
 
 # -- Google's TFRecords ----------------------------------------------------------------------------
 
-_HEADER = struct.Struct('<QI')
-_CHECKSUM = struct.Struct('<I')
-_MASK, _LABELS = 'input_mask', 'next_sentence_labels'
+_HEADER, _CHECKSUM = struct.Struct('<QI'), struct.Struct('<I')
+_MASK = 'input_mask'
 # Google's names, in the order in which it writes them
-_NAMES = ('input_ids', _MASK, *Samples._fields[1:5], _LABELS)
+_NAMES = ('input_ids', _MASK, *Samples._fields[1:6])
 _FLOATS, _INTEGERS = 2, 3  # numbers of a Feature's fields
 _PACKED = 2  # wire type
 
@@ -311,7 +296,7 @@ def is_tfrecord(path):
 def _read_tfrecord(path):
     arrays = _read_records(path, _NAMES)
     lengths = arrays.pop(_MASK).sum(1, dtype=np.int32)
-    arrays[_LABELS] = arrays[_LABELS].reshape(-1)
+    arrays['next_sentence_labels'] = arrays['next_sentence_labels'].reshape(-1)
     return Samples(valid_lengths=lengths, **arrays)
 
 
@@ -320,7 +305,8 @@ def _read_records(path, names):
     with reporting(f'cannot read {path!r}'), open_binary(path) as file:
         content = file.read()
     problem = f'{path!r} is no file of pre-training samples, or is damaged'
-    with reporting(problem, errors=(LookupError, TypeError, ValueError)):
+    errors = (ArithmeticError, LookupError, TypeError, ValueError, struct.error)
+    with reporting(problem, errors=errors):
         features = map(_features, _records(content))
         rows = [[_numbers(*each[name]) for name in names] for each in features]
         return {name: np.stack(column) for name, column in zip(names, zip(*rows, strict=True))}
@@ -328,21 +314,17 @@ def _read_records(path, names):
 
 def _records(content):
     """Yield the contents of a file's records."""
-    position, view = 0, memoryview(content)
-    while position < len(content):
-        head = bytes(view[position : position + _HEADER.size])
-        if len(head) < _HEADER.size:
-            raise ValueError('its last record is not whole')
-        length, checksum = _HEADER.unpack(head)
-        position += _HEADER.size
-        record, position = view[position : position + length], position + length
-        end = view[position : position + _CHECKSUM.size]
-        if masked_crc32c(head[:8]) != checksum or len(end) < _CHECKSUM.size:
-            raise ValueError(f'the record before byte {position} is cut off')
-        if masked_crc32c(record) != _CHECKSUM.unpack(end)[0]:
-            raise ValueError(f'the record before byte {position} has another checksum')
+    start, view = 0, memoryview(content)
+    while start < len(content):
+        length, checksum = _HEADER.unpack_from(view, start)
+        if masked_crc32c(view[start : start + 8]) != checksum:
+            raise ValueError(f'the record at byte {start} has another length')
+        start += _HEADER.size
+        record, start = view[start : start + length], start + length
+        if _CHECKSUM.unpack_from(view, start)[0] != masked_crc32c(record):
+            raise ValueError(f'the record before byte {start} has another checksum')
         yield record
-        position += _CHECKSUM.size
+        start += _CHECKSUM.size
 
 
 def _features(record):
@@ -374,38 +356,31 @@ def write_tfrecords(paths, parts, max_seq_length, max_predictions_per_seq):
         files = [stack.enter_context(atomic_write(path, 'wb')) for path in paths]
         for samples in parts:
             for record in _examples(samples, max_seq_length, max_predictions_per_seq):
-                head = struct.pack('<Q', len(record))
-                files[count % len(files)].write(
-                    head
-                    + _CHECKSUM.pack(masked_crc32c(head))
-                    + record
-                    + _CHECKSUM.pack(masked_crc32c(record))
-                )
+                for data in (struct.pack('<Q', len(record)), record):
+                    files[count % len(files)].write(data + _CHECKSUM.pack(masked_crc32c(data)))
                 count += 1
 
 
 def _examples(samples, length, masks):
     """Yield the samples as serialized examples."""
     mask = np.arange(length) < samples.valid_lengths[:, None]
-    columns = {**samples._asdict(), _MASK: mask, _LABELS: samples.next_sentence_labels[:, None]}
-    widths = {_LABELS: 1}
-    encoded = []
-    for name in _NAMES:
-        width = widths.get(name, masks if name.startswith('masked') else length)
-        rows = fit_columns(columns[name], width)
-        if name == WEIGHTS:
-            dtype, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
-        else:
-            dtype, packed = _INTEGERS, [b''.join(map(_varint, row)) for row in rows.tolist()]
-        key = _delimited(1, name.encode())
-        encoded.append(
-            [
-                _delimited(1, key + _delimited(2, _delimited(dtype, _delimited(1, row))))
-                for row in packed
-            ]
-        )
-    for features in zip(*encoded):
+    columns = {**samples._asdict(), _MASK: mask.astype(np.int32)}
+    for name in _NAMES[:-1]:
+        width = masks if name.startswith('masked') else length
+        columns[name] = fit_columns(columns[name], width)
+    for row in range(samples.count):
+        features = (_feature(name, np.atleast_1d(columns[name][row])) for name in _NAMES)
         yield _delimited(1, b''.join(features))
+
+
+def _feature(name, values):
+    """Serialize a feature's name and numbers."""
+    if values.dtype == np.float32:
+        kind, packed = _FLOATS, values.astype('<f4').tobytes()
+    else:
+        kind, packed = _INTEGERS, b''.join(map(_varint, values.tolist()))
+    value = _delimited(kind, _delimited(1, packed))
+    return _delimited(1, _delimited(1, name.encode()) + _delimited(2, value))
 
 
 def _delimited(number, content):

@@ -9,7 +9,9 @@ import numpy as np
 from ...batches import Batch, Loader
 from ...batches.sampling import Buckets
 from .files import Samples, fit_columns
-from .sources import ROW_BITS, Sharing
+
+#: bits of a sample's number; the higher ones are the number of its part
+ROW_BITS = 32
 
 
 class PretrainingLoader(Loader):
@@ -17,12 +19,8 @@ class PretrainingLoader(Loader):
 
     The samples of a few parts of the source are mixed with what the parts before have left, and
     dealt to batches by length. Only the last batches of an epoch aren't full. The order of epoch e
-    depends on ``(seed, e)``. `make_batch` makes the batches.
-
-    Several workers each read their own parts: worker r the parts r, r + size, ... of the source.
-    Which samples make a batch follows from their lengths, which the workers exchange, so it is the
-    same for any number of workers. A worker then gets the samples of its rows from the workers that
-    have read them; all workers have to use the batches in the same order.
+    depends on ``(seed, e)``. `make_batch` makes the batches. Which samples make a batch follows
+    from their lengths, so they are the same for any number of workers; each worker makes its rows.
 
     Parameters
     ----------
@@ -60,7 +58,6 @@ class PretrainingLoader(Loader):
         if use_avg_len:
             self._buckets.count_tokens(source.histogram)
         self._counts = {}
-        self._sharing = Sharing(options.get('workers'))
 
     def __len__(self):
         """Return the number of batches of an epoch; of a text, of epoch 0."""
@@ -85,23 +82,21 @@ class PretrainingLoader(Loader):
         rng = np.random.default_rng(np.random.SeedSequence([self._seed, epoch]))
         waiting = collections.deque()  # groups of parts
         try:
-            yield from self._batches(self._open(epoch, waiting, rng), waiting, rng, start)
+            yield from self._batches(self._groups(epoch, waiting, rng), waiting, rng, start)
         finally:
             for part in itertools.chain(*waiting):
                 part.cancel()
 
-    def _open(self, epoch, waiting, rng):
+    def _groups(self, epoch, waiting, rng):
         """Yield groups of parts, and whether each is the last one; the next ones are waiting."""
-        count = self._source.num_parts
-        order = rng.permutation(count) if self._shuffle else np.arange(count)
-        # the number of a worker's waiting parts doesn't depend on the number of workers
-        ahead = max(1, self._source.parts_ahead * self._sharing.size // self._circle_length)
-        for at in range(0, len(order), self._circle_length):
-            group = order[at : at + self._circle_length].tolist()
-            waiting.append([self._source.part(number, epoch, self._seed) for number in group])
-            for part in self._own_parts(waiting[-1]):
-                part.begin()
-            if len(waiting) > ahead:
+        source, size = self._source, self._circle_length
+        order = np.arange(source.num_parts)
+        if self._shuffle:
+            order = rng.permutation(source.num_parts)
+        for at in range(0, len(order), size):
+            group = order[at : at + size].tolist()
+            waiting.append([source.part(number, epoch, self._seed) for number in group])
+            if len(waiting) > max(1, source.parts_ahead // size):
                 yield waiting.popleft(), False
         while waiting:
             yield waiting.popleft(), not waiting
@@ -109,53 +104,26 @@ class PretrainingLoader(Loader):
     def _batches(self, groups, waiting, rng, start):
         done, first = 0, start // self._accumulate  # batches of updates
         ids = lengths = np.zeros(0, np.int64)  # of what the groups before have left
-        left, skipped = None, {}  # the own samples themselves, or the parts that have them
+        left, skipped = None, {}  # the samples themselves, or the parts that have them
         for parts, is_last in groups:
-            fresh, parts_here = len(ids), self._own_parts(parts)
-            ids, lengths = self._add(parts, ids, lengths)
+            fresh, new = len(ids), [part.lengths() for part in parts]
+            numbers = [(p.number << ROW_BITS) + np.arange(len(n)) for p, n in zip(parts, new)]
+            ids, lengths = np.concatenate([ids, *numbers]), np.concatenate([lengths, *new])
             batches, rest = self._deal(lengths, fresh, is_last, rng)
-            is_own = self._sharing.is_own(ids >> ROW_BITS)
-            kept = rest[is_own[rest]]
             if done + len(batches) > first:
                 if left is None:
-                    left = _gather(ids[:fresh][is_own[:fresh]], skipped)
-                samples = self._read([left, *parts_here], waiting)
-                shares = [list(self._shares(batches, done, start, r)) for r in range(self._size)]
-                pool, positions = self._sharing.give(samples, ids, shares)
-                for number, rows in shares[self._rank]:
-                    yield self._batch(number, pool, positions[rows], ids[rows])
-                left, skipped = samples.take((np.cumsum(is_own) - 1)[kept]), {}
-                del samples, pool
+                    left = _gather(ids[:fresh], skipped)
+                samples = Samples.concatenate([left, *(part.read() for part in parts)])
+                for part in itertools.chain(*waiting):
+                    part.read_ahead()
+                yield from self._shares(batches, done, start, samples, ids)
+                left = samples.take(rest)
+                del samples
             else:
-                skipped.update((part.number, part) for part in parts_here)
-                skipped = {n: skipped[n] for n in np.unique(ids[kept] >> ROW_BITS).tolist()}
+                skipped.update((part.number, part) for part in parts)
+                skipped = {n: skipped[n] for n in np.unique(ids[rest] >> ROW_BITS).tolist()}
             done += len(batches)
             ids, lengths = ids[rest], lengths[rest]
-
-    def _own_parts(self, parts):
-        return [part for part in parts if self._sharing.is_own(part.number)]
-
-    def _add(self, parts, ids, lengths):
-        """Return the numbers and lengths of samples, with the samples of more parts."""
-        of_number = {part.number: part for part in parts}
-        new_lengths = self._sharing.of_all(list(of_number), lambda n: of_number[n].lengths())
-        fresh = [(n << ROW_BITS) + np.arange(len(part)) for n, part in zip(of_number, new_lengths)]
-        return np.concatenate([ids, *fresh]), np.concatenate([lengths, *new_lengths])
-
-    def _read(self, parts, waiting):
-        """Read the samples of this worker's parts."""
-        samples = Samples.concatenate([parts[0], *(part.read() for part in parts[1:])])
-        for part in self._own_parts(itertools.chain(*waiting)):
-            part.read_ahead()
-        return samples
-
-    def _shares(self, batches, done, start, rank):
-        """Yield the numbers of batches from `start` on, and a worker's rows of each."""
-        for number, rows in enumerate(batches, done):
-            for part in range(self._accumulate):
-                index = number * self._accumulate + part
-                if index >= start:
-                    yield index, rows[part * self._size + rank :: self._size * self._accumulate]
 
     def _deal(self, lengths, fresh, is_last, rng):
         """Deal samples to batches; the samples from number `fresh` on are new."""
@@ -167,26 +135,24 @@ class PretrainingLoader(Loader):
             batches = [batches[at] for at in rng.permutation(len(batches))]
         return batches, rest
 
-    def _batch(self, number, samples, rows, ids):
-        if not len(rows):
-            return None
-        return make_batch(
-            samples.take(rows),
-            ids,
-            self._pad_val,
-            self._round_to,
-            self._context(number),
-            self._source.max_len,
-        )
+    def _shares(self, batches, done, start, samples, ids):
+        """Yield this worker's part of each batch from number `start` on."""
+        step = self._size * self._accumulate
+        for number, rows in enumerate(batches, done):
+            for part in range(self._accumulate):
+                index = number * self._accumulate + part
+                mine = rows[part * self._size + self._rank :: step]
+                if index >= start and not len(mine):
+                    yield None
+                elif index >= start:
+                    options = self._pad_val, self._round_to, self._context(index)
+                    yield make_batch(samples.take(mine), ids[mine], *options, self._source.max_len)
 
 
 def _gather(ids, parts):
     """Return samples of several parts by their numbers, in that order."""
-    owners, rows = ids >> ROW_BITS, ids & ((1 << ROW_BITS) - 1)
-    order, pieces = np.argsort(owners, kind='stable'), [Samples.empty()]
-    for owner in np.unique(owners).tolist():
-        pieces.append(parts[owner].read().take(rows[order[owners[order] == owner]]))
-    return Samples.concatenate(pieces).take(np.argsort(order))
+    rows = (parts[n >> ROW_BITS].read().take([n & (1 << ROW_BITS) - 1]) for n in ids.tolist())
+    return Samples.concatenate([Samples.empty(), *rows])
 
 
 def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):

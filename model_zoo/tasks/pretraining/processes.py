@@ -29,17 +29,22 @@ class Processes:
 
     def submit(self, *arguments):
         """Call the function in a process, when one is free; return a future, for `result_of`."""
-        if self._executor is None and not self._count:
-            self._executor = concurrent.futures.ThreadPoolExecutor(1)
         if self._executor is None:
-            self._executor = concurrent.futures.ProcessPoolExecutor(
-                self._count,
-                _context(),
-                initializer=_set_up,
-                initargs=(dict(os.environ), self._function),
-            )
+            self._executor = self._start()
         with _reporting_a_kill():
             return self._executor.submit(_call if self._count else self._function, *arguments)
+
+    def _start(self):
+        if not self._count:
+            return concurrent.futures.ThreadPoolExecutor(1)
+        has_server = 'forkserver' in multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context('forkserver' if has_server else 'spawn')
+        if has_server:
+            context.set_forkserver_preload([f'{__package__}.sources'])
+        arguments = dict(os.environ), self._function
+        return concurrent.futures.ProcessPoolExecutor(
+            self._count, context, initializer=_set_up, initargs=arguments
+        )
 
     def map(self, arguments):
         """Yield the function's results for tuples of arguments; few results wait at a time."""
@@ -66,14 +71,6 @@ class Processes:
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
-
-
-def _context():
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context('forkserver' if 'forkserver' in methods else 'spawn')
-    if 'forkserver' in methods:
-        context.set_forkserver_preload([f'{__package__}.sources'])
-    return context
 
 
 def result_of(future):

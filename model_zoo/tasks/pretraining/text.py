@@ -8,7 +8,6 @@ ends a document.
 """
 
 import bisect
-import concurrent.futures
 import dataclasses
 import itertools
 import random
@@ -57,7 +56,8 @@ class Corpus:
         self.files = list(files)
         with reporting(f'cannot read {", ".join(self.files)}'):
             sizes = [file_size(path) for path in self.files]
-        *self._starts, self.num_bytes = itertools.accumulate(sizes, initial=0)
+        self._places = list(itertools.accumulate(sizes, initial=0))
+        self.num_bytes = self._places[-1]
 
     def span(self, number, count):
         """Return begin and end of part `number` of `count` about equal ones."""
@@ -69,21 +69,15 @@ class Corpus:
         A document belongs to the part with the start of the last blank line before it, or of its
         file. So each document is in exactly one part.
         """
-        ends = [*self._starts[1:], self.num_bytes]
-        for path, first, end in zip(self.files, self._starts, ends):
+        for path, (first, end) in zip(self.files, itertools.pairwise(self._places)):
             if first < stop and start < end:
                 with reporting(f'cannot read {path!r}'):
                     yield from _documents(path, max(start - first, 0), stop - first)
 
-    def documents_outside(self, start, stop):
-        """Read the documents of all other parts, first the documents after `stop`."""
-        yield from self.documents(stop, self.num_bytes)
-        yield from self.documents(0, start)
-
 
 def _documents(path, start, stop):
     with open_binary(path) as file:
-        position, may_begin = start, start == 0
+        position, is_inside = start, start == 0
         if start:  # a line that began before belongs to the part before
             file.seek(start - 1)
             position = start - 1 + len(file.readline())
@@ -91,143 +85,22 @@ def _documents(path, start, stop):
         # lines end at a newline only, as everywhere here; the limit is for files without any
         for line in iter(lambda: file.readline(_LONGEST_DOCUMENT), b''):
             sentence = decode_at(path, position, line).strip()
-            if sentence and may_begin:
-                if position + len(line) - begin >= _LONGEST_DOCUMENT:
-                    raise InputError(
-                        f'{path}: there is no blank line for {_LONGEST_DOCUMENT >> 20} MB from '
-                        f'byte {begin} on: put blank lines between documents'
-                    )
-                sentences.append(sentence)
-            elif not sentence:
+            if not sentence:
                 if sentences:
                     yield sentences
-                sentences, begin = [], position
-                may_begin = position < stop
-            if not may_begin and position >= stop:
+                sentences, begin, is_inside = [], position, position < stop
+            elif is_inside:
+                sentences.append(sentence)
+            if not is_inside and position >= stop:
                 return
             position += len(line)
+            if sentences and position - begin >= _LONGEST_DOCUMENT:
+                raise InputError(
+                    f'{path}: there is no blank line for {_LONGEST_DOCUMENT >> 20} MB from byte '
+                    f'{begin} on: put blank lines between documents'
+                )
         if sentences:
             yield sentences
-
-
-def pack_sentences(tokens, documents, room, separator):
-    """Pack the sentences of documents, one behind the other.
-
-    Returns the tokens with the separators, int32, and begin and end of each sample in them,
-    (samples, 2); a separator comes neither first nor last.
-    """
-    begins, ends = [], []
-    for number, bounds in enumerate(documents):  # `number` separators are before it
-        for begin, end in itertools.pairwise(bounds):
-            cuts = [*range(begin, end, room), end]
-            begins += [cut + number for cut in cuts[:-1]]
-            ends += [cut + number for cut in cuts[1:]]
-    stream = np.insert(tokens, [bounds[0] for bounds in documents[1:]], separator)
-    rows, first = [], 0
-    ends = np.array(ends)
-    while first < len(begins):
-        behind = int(np.searchsorted(ends, begins[first] + room, side='right'))
-        rows.append((begins[first], ends[behind - 1]))
-        first = behind
-    return stream.astype(np.int32, copy=False), np.array(rows, np.int64)
-
-
-def draw_positions(candidates, counts, most, rng, begins_word=None):
-    """Draw the positions to predict.
-
-    Parameters
-    ----------
-    candidates : numpy.ndarray, shape (samples, length), bool
-        Where a mask may be.
-    counts : numpy.ndarray, shape (samples,)
-        How many to draw in each sample, or all candidates if these are fewer.
-    begins_word : numpy.ndarray, shape (samples, length), bool, optional
-        Draw whole words: their candidates are drawn together, and a word with too many of them is
-        passed over.
-
-    Returns
-    -------
-    numpy.ndarray, shape (samples, most)
-        Each row rises, and is filled up with the length.
-    """
-    length = candidates.shape[1]
-    if begins_word is None:
-        shuffled, allowed = _in_random_order(candidates, rng)
-        drawn = shuffled[:, :most]
-        drawn[np.arange(drawn.shape[1]) >= np.minimum(counts, allowed)[:, None]] = length
-    else:
-        drawn = np.where(
-            _draw_words(candidates, counts, begins_word, rng), np.arange(length), length
-        )
-    positions = np.sort(drawn, axis=1)[:, :most]
-    return np.pad(positions, ((0, 0), (0, most - positions.shape[1])), constant_values=length)
-
-
-def _in_random_order(chosen, rng):
-    """Put the true places of each row first, in random order; return also their number."""
-    length = chosen.shape[1]
-    columns = np.arange(length, dtype=np.uint32)
-    low_bits = np.uint32((1 << length.bit_length()) - 1)
-    # random high bits over the place: sorting numbers is quicker than finding out their order
-    keys = rng.integers(2**32, size=chosen.shape, dtype=np.uint32)
-    keys |= low_bits
-    keys ^= low_bits ^ columns
-    np.putmask(keys, ~chosen, np.uint32(2**32 - 1))
-    keys.sort(axis=1)
-    keys &= low_bits
-    return keys, chosen.sum(axis=1)
-
-
-def _draw_words(candidates, counts, begins_word, rng):
-    rows, length = np.arange(len(candidates)), candidates.shape[1]
-    first = candidates & begins_word
-    first[rows, candidates.argmax(axis=1)] |= candidates.any(axis=1)  # whatever it is
-    begin = np.maximum.accumulate(np.where(first, np.arange(length), 0), axis=1)
-    flat = (begin + rows[:, None] * length)[candidates]
-    sizes = np.bincount(flat, minlength=candidates.size).reshape(candidates.shape)
-    shuffled, numbers = _in_random_order(first, rng)
-    left, taken = np.array(counts), np.zeros(candidates.shape, bool)
-    for number, words in enumerate(shuffled.T[: numbers.max(initial=0)]):  # one of each row
-        words = np.minimum(words, length - 1)  # rows with fewer words have no place here
-        size = sizes[rows, words]
-        fits = (number < numbers) & (size <= left)
-        taken[rows[fits], words[fits]] = True
-        left[fits] -= size[fits]
-        if not left.any():
-            break
-    return candidates & np.take_along_axis(taken, begin, axis=1)
-
-
-def replace_masked(input_ids, positions, mask_id, vocab_size, rng):
-    """Hide the tokens to predict: 80 % become [MASK], 10 % stay, 10 % become any token.
-
-    Parameters
-    ----------
-    input_ids : numpy.ndarray, shape (samples, length), int32
-        Changed in place.
-    positions : numpy.ndarray, shape (samples, most)
-        As `draw_positions` gives them.
-
-    Returns
-    -------
-    masked_ids : numpy.ndarray, shape (samples, most), int32
-        What was there; 0 where a row has no more positions.
-    drawn : numpy.ndarray, shape (samples, most), bool
-        Where it has some.
-    """
-    drawn = positions < input_ids.shape[1]
-    masked_positions = np.where(drawn, positions, 0)
-    masked_ids = np.take_along_axis(input_ids, masked_positions, axis=1)
-    chance = rng.random(positions.shape, dtype=np.float32)
-    tokens = rng.integers(vocab_size, size=positions.shape, dtype=np.int32)
-    tokens[chance < 0.9] = masked_ids[chance < 0.9]
-    tokens[chance < 0.8] = mask_id
-    input_ids[np.nonzero(drawn)[0], masked_positions[drawn]] = tokens[drawn]
-    masked_ids[~drawn] = 0
-    return masked_ids, drawn
-
-
-_NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in the cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,13 +135,14 @@ class SampleOptions:
     next_sentence: bool = True
 
 
+_NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in the cache
+
+
 class SampleMaker:
     """Make the samples of a part of a corpus; equal seeds make equal samples."""
 
     def __init__(self, corpus, tokenizer, options, is_random=False):
-        self.corpus = corpus
-        self.options = options
-        self.vocab = vocab = tokenizer.vocab
+        self.corpus, self.options, self.vocab = corpus, options, tokenizer.vocab
         # what samples depend on, besides the vocabulary and the options
         self.splitting = [type(tokenizer).__name__, tokenizer.do_lower_case, is_random]
         self._encoder = SentenceEncoder(tokenizer, is_random)
@@ -285,28 +159,30 @@ class SampleMaker:
         self._prefix = tokenizer.word_prefix
         self._begins_word = None
         if options.whole_word_mask:
-            begins = map(tokenizer.is_first_subword, vocab.idx_to_token)
-            self._begins_word = np.fromiter(begins, bool, len(vocab))
+            begins = map(tokenizer.is_first_subword, self.vocab.idx_to_token)
+            self._begins_word = np.fromiter(begins, bool, len(self.vocab))
 
     def make(self, start, stop, *seed):
         """Make the samples of the documents between two places of the corpus, in random order."""
         # the length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy
-        seed = [len(seed), *(number % 2**32 for number in seed)]
-        tokens, documents = self._tokenize_from_seed(self.corpus.documents(start, stop), seed)
+        seed, options = [len(seed), *(number % 2**32 for number in seed)], self.options
+        if 'sentencepiece' in sys.modules:  # whose segmentation may be random
+            state = np.random.SeedSequence(seed).generate_state(1)[0]
+            sys.modules['sentencepiece'].set_random_generator_seed(int(state) % 2**31)
+        tokens, documents = self._tokenize(self.corpus.documents(start, stop))
         if not documents:
             return Samples.empty()
         rng = np.random.default_rng(seed)
-        if self.options.next_sentence:
+        if options.next_sentence:
             tokens, spans = self._draw_pairs(tokens, documents, start, stop, rng)
             lay_out = self._lay_out_pairs
         else:
-            room = self.options.max_seq_length - 2
-            tokens, spans = pack_sentences(tokens, documents, room, self._sep)
-            spans = np.concatenate([spans] * self.options.dupe_factor)
+            tokens, spans = pack_sentences(tokens, documents, options.max_seq_length - 2, self._sep)
+            spans = np.concatenate([spans] * options.dupe_factor)
             lay_out = self._lay_out_sentences
         rng.shuffle(spans)
-        length, most = self.options.max_seq_length, self.options.max_predictions_per_seq
-        samples = Samples.empty(len(spans), length, most)
+        length = options.max_seq_length
+        samples = Samples.empty(len(spans), length, options.max_predictions_per_seq)
         rows = max(1, _NUMBERS // length)
         for first in range(0, len(spans), rows):
             part = slice(first, first + rows)
@@ -314,25 +190,6 @@ class SampleMaker:
             lay_out(views, tokens, spans[part], rng)
             self._mask_words(views, rng)
         return samples
-
-    def _tokenize_from_seed(self, documents, seed):
-        """Call `_tokenize` with a seed for SentencePiece's segmentation, which may be random."""
-        if 'sentencepiece' not in sys.modules:
-            return self._tokenize(documents)
-        state = np.random.SeedSequence(seed).generate_state(1)[0]
-        sys.modules['sentencepiece'].set_random_generator_seed(int(state) % 2**31)
-        # before 0.2.3, a thread's generator takes the seed that it finds at its first use alone
-        with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            return thread.submit(self._tokenize, documents).result()
-
-    def _draw_pairs(self, tokens, documents, start, stop, rng):
-        strangers = []
-        if len(documents) == 1:  # what doesn't follow has to come from somewhere
-            tokens, strangers = self._with_stranger(tokens, start, stop)
-        drawing = random.Random(int(rng.integers(2**63)))
-        rounds = range(self.options.dupe_factor)
-        pairs = [draw_pairs(documents, strangers, self.options, drawing) for _ in rounds]
-        return tokens, np.concatenate(pairs)
 
     def _tokenize(self, documents):
         """Return the ids of all tokens, and where the sentences of each document begin and end."""
@@ -343,42 +200,48 @@ class SampleMaker:
         ids, counts = self._encoder.encode(sentences)
         counts, position, all_bounds = iter(counts), 0, []
         for size in sizes:
-            bounds = [position]
-            for count in itertools.islice(counts, size):
-                if count:
-                    position += count
-                    bounds.append(position)
+            counted = filter(None, itertools.islice(counts, size))
+            bounds = list(itertools.accumulate(counted, initial=position))
+            position = bounds[-1]
             if len(bounds) > 1:
                 all_bounds.append(bounds)
         return ids, all_bounds
 
-    def _with_stranger(self, tokens, start, stop):
-        """Append a document from another part to the tokens; return its sentences' places, too."""
-        for sentences in self.corpus.documents_outside(start, stop):
-            ids, all_bounds = self._tokenize([sentences])
-            if all_bounds:
-                bounds = [len(tokens) + position for position in all_bounds[0]]
-                return np.concatenate([tokens, ids]), [bounds]
-        raise InputError(
-            f'{", ".join(self.corpus.files)}: the corpus has only one document, and next sentences '
-            'need two: put blank lines between documents'
-        )
+    def _draw_pairs(self, tokens, documents, start, stop, rng):
+        """Return the tokens, and the places of pairs of segments in them."""
+        pool = documents
+        if len(documents) == 1:  # what doesn't follow has to come from somewhere: another part
+            corpus, here = self.corpus, len(tokens)
+            for document in itertools.chain(
+                corpus.documents(stop, corpus.num_bytes), corpus.documents(0, start)
+            ):
+                ids, found = self._tokenize([document])
+                if found:
+                    pool = [*documents, [here + place for place in found[0]]]
+                    tokens = np.concatenate([tokens, ids])
+                    break
+            else:
+                raise InputError(
+                    f'{", ".join(corpus.files)}: the corpus has only one document, and next '
+                    'sentences need two: put blank lines between documents'
+                )
+        drawing = random.Random(int(rng.integers(2**63)))
+        rounds = range(self.options.dupe_factor)
+        pairs = [draw_pairs(documents, pool, self.options, drawing) for _ in rounds]
+        return tokens, np.concatenate(pairs)
 
     def _lay_out_pairs(self, samples, tokens, pairs, rng):
         """Write samples of places in the tokens, without masks."""
-        options = self.options
-        (start_a, count_a, start_b, count_b), labels = cut_pairs(
-            pairs, options.max_seq_length - 3, rng
-        )
+        length = self.options.max_seq_length
+        (start_a, count_a, start_b, count_b), labels = cut_pairs(pairs, length - 3, rng)
         valid = count_a + count_b + 3
-        rows, columns = np.arange(len(pairs)), np.arange(options.max_seq_length)
+        rows, columns = np.arange(len(pairs)), np.arange(length)
         behind_a = columns > count_a[:, None]
         positions = behind_a * (start_b - count_a - 1 - start_a)[:, None]
         positions += columns + (start_a - 1)[:, None]
         self._frame(samples, tokens, positions, valid)
         samples.input_ids[rows, count_a + 1] = self._sep
-        is_text = columns < valid[:, None]
-        np.logical_and(is_text, behind_a, out=samples.segment_ids, casting='unsafe')
+        samples.segment_ids[:] = behind_a & (columns < valid[:, None])
         samples.segment_ids[rows, count_a + 1] = 0
         samples.next_sentence_labels[:] = labels
 
@@ -399,28 +262,93 @@ class SampleMaker:
         samples.valid_lengths[:] = valid
 
     def _mask_words(self, samples, rng):
+        """Hide the tokens to predict: 80 % become [MASK], 10 % stay, 10 % become any token."""
         options, ids, valid = self.options, samples.input_ids, samples.valid_lengths
-        is_text = np.arange(ids.shape[1]) < valid[:, None]
+        length, most = ids.shape[1], options.max_predictions_per_seq
+        is_text = np.arange(length) < valid[:, None]
         candidates = is_text & (ids != self._cls) & (ids != self._sep)
-        begins_word = None
-        if self._begins_word is not None:
-            begins_word = self._begins_word[ids]
+        counts = np.rint(valid * options.masked_lm_prob).astype(int).clip(1, most)
+        if self._begins_word is None:
+            drawn, allowed = _in_random_order(candidates, rng)
+            drawn = drawn[:, :most]
+            drawn[np.arange(drawn.shape[1]) >= np.minimum(counts, allowed)[:, None]] = length
+        else:
+            begins = self._begins_word[ids]
             if not options.next_sentence:  # a document's first word may be written without a space
-                begins_word[:, 1:] |= ~candidates[:, :-1]
-        counts = np.rint(valid * options.masked_lm_prob).astype(int)
-        most = options.max_predictions_per_seq
-        positions = draw_positions(candidates, counts.clip(1, most), most, rng, begins_word)
-        masked_ids, drawn = replace_masked(ids, positions, self._mask, len(self.vocab), rng)
-        samples.masked_lm_ids[:] = masked_ids
-        samples.masked_lm_positions[:] = np.where(drawn, positions, 0)
-        samples.masked_lm_weights[:] = drawn
+                begins[:, 1:] |= ~candidates[:, :-1]
+            drawn = _draw_words(candidates, counts, begins, rng)
+            drawn = np.where(drawn, np.arange(length), length)
+        drawn = np.sort(drawn, axis=1)[:, :most]
+        positions = np.pad(drawn, ((0, 0), (0, most - drawn.shape[1])), constant_values=length)
+        is_mask = positions < length
+        positions = np.where(is_mask, positions, 0)
+        masked_ids = np.take_along_axis(ids, positions, axis=1)
+        chance = rng.random(positions.shape, dtype=np.float32)
+        tokens = rng.integers(len(self.vocab), size=positions.shape, dtype=np.int32)
+        tokens[chance < 0.9] = masked_ids[chance < 0.9]
+        tokens[chance < 0.8] = self._mask
+        ids[np.nonzero(is_mask)[0], positions[is_mask]] = tokens[is_mask]
+        samples.masked_lm_ids[:] = masked_ids * is_mask
+        samples.masked_lm_positions[:] = positions
+        samples.masked_lm_weights[:] = is_mask
 
 
-def draw_pairs(documents, strangers, options, drawing):
-    """Go through the documents once, and draw pairs of segments."""
-    chance, room = drawing.random, options.max_seq_length - 3
-    pool = documents + strangers
-    pairs = []
+def _in_random_order(chosen, rng):
+    """Put the true places of each row first, in random order; return also their number."""
+    columns = np.arange(chosen.shape[1], dtype=np.uint32)
+    low_bits = np.uint32((1 << len(columns).bit_length()) - 1)
+    # random high bits over the place: sorting numbers is quicker than finding out their order
+    keys = rng.integers(2**32, size=chosen.shape, dtype=np.uint32)
+    keys = np.where(chosen, keys & ~low_bits | columns, np.uint32(2**32 - 1))
+    keys.sort(axis=1)
+    return keys & low_bits, chosen.sum(axis=1)
+
+
+def _draw_words(candidates, counts, begins_word, rng):
+    """Return where whole words are drawn; a word of more tokens than are left is passed over."""
+    rows, length = np.arange(len(candidates)), candidates.shape[1]
+    first = candidates & begins_word
+    first[rows, candidates.argmax(axis=1)] |= candidates.any(axis=1)  # whatever it is
+    begin = np.maximum.accumulate(np.where(first, np.arange(length), 0), axis=1)
+    flat = (begin + rows[:, None] * length)[candidates]
+    sizes = np.bincount(flat, minlength=candidates.size).reshape(candidates.shape)
+    shuffled, numbers = _in_random_order(first, rng)
+    left, taken = np.array(counts), np.zeros(candidates.shape, bool)
+    for number, words in enumerate(shuffled.T[: numbers.max(initial=0)]):  # one of each row
+        words = np.minimum(words, length - 1)  # rows with fewer words have no place here
+        size = sizes[rows, words]
+        fits = (number < numbers) & (size <= left)
+        taken[rows[fits], words[fits]] = True
+        left[fits] -= size[fits]
+        if not left.any():
+            break
+    return candidates & np.take_along_axis(taken, begin, axis=1)
+
+
+def pack_sentences(tokens, documents, room, separator):
+    """Pack the sentences of documents, one behind the other.
+
+    Returns the tokens with the separators, int32, and begin and end of each sample in them,
+    (samples, 2); a separator comes neither first nor last.
+    """
+    begins, ends = [], []
+    for number, bounds in enumerate(documents):  # `number` separators are before it
+        for begin, end in itertools.pairwise(bounds):
+            cuts = [number + cut for cut in (*range(begin, end, room), end)]
+            begins += cuts[:-1]
+            ends += cuts[1:]
+    stream = np.insert(tokens, [bounds[0] for bounds in documents[1:]], separator)
+    rows, first = [], 0
+    while first < len(begins):
+        behind = bisect.bisect_right(ends, begins[first] + room)
+        rows.append((begins[first], ends[behind - 1]))
+        first = behind
+    return stream.astype(np.int32, copy=False), np.array(rows, np.int64)
+
+
+def draw_pairs(documents, pool, options, drawing):
+    """Go through the documents once, and draw pairs of segments; random ones are of the pool."""
+    chance, room, pairs = drawing.random, options.max_seq_length - 3, []
     for number, bounds in enumerate(documents):
         target = room
         if chance() < options.short_seq_prob:
@@ -440,8 +368,8 @@ def draw_pairs(documents, strangers, options, drawing):
             other = int(chance() * (len(pool) - 1))
             other = pool[other + (other >= number)]  # any but this one
             start = int(chance() * (len(other) - 1))
-            wanted = max(1, target - (first[1] - first[0]))
-            stop = bisect.bisect_left(other, other[start] + wanted, start + 1, len(other) - 1)
+            least = other[start] + max(1, target - (first[1] - first[0]))
+            stop = bisect.bisect_left(other, least, start + 1, len(other) - 1)
             pairs.append((*first, other[start], other[stop], 1))
             begin = middle  # what of the chunk hasn't been used comes again
     return np.array(pairs, np.int64)

@@ -1,4 +1,4 @@
-"""Entropy, importance, masking and pruning of attention heads, and their pictures."""
+"""Entropy, importance, masking and pruning of attention heads."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from PIL import Image
 
 from bert import BertForSequenceClassification
 from gpt import OpenAIGPTLMHeadModel
@@ -17,8 +16,6 @@ from model_zoo.analysis import (
     mask_heads,
     measure_heads,
     normalize_importance,
-    plot_attention,
-    plot_heads,
 )
 
 LAYERS, HEADS, LENGTH, VOCAB = 2, 4, 9, 30
@@ -200,18 +197,3 @@ def test_masking_takes_the_importance_of_the_step_before():
     mask, steps = mask_heads(measure, np.ones((1, 3)), 1.0, np.array([[1.0, 2.0, 3.0]]))
     assert [step.heads for step in steps] == [[(0, 0)], [(0, 1)]]
     np.testing.assert_array_equal(mask, [[0, 0, 1]])
-
-
-# -- pictures ---------------------------------------------------------------------------------
-
-
-def test_pictures(tmp_path):
-    values = np.random.RandomState(0).rand(3, 5)
-    values[1, 2] = np.nan
-    path = str(tmp_path / 'heads.png')
-    plot_heads(path, values, 'title', 'importance')
-    assert len(np.unique(np.asarray(Image.open(path)).reshape(-1, 4), axis=0)) > 15
-    attentions = np.random.RandomState(0).dirichlet(np.ones(4), (3, 4))
-    path = str(tmp_path / 'attention.png')
-    plot_attention(path, attentions, ['$x', '力', 'a_b', '$^{'], ['0', '1', '2'], 'costs $5 or $6')
-    assert Image.open(path).size[0] > 100

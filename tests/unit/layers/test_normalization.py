@@ -68,7 +68,5 @@ def test_exported_graphs_have_the_operator(tmp_path):
     with mx.autograd.record():
         block(*inputs)[0].sum().backward()
         export_block(block, str(tmp_path), 'while')
-    block.export(str(tmp_path / 'after'))  # the last call was one of a training
-    for name in ('while', 'after'):
-        assert operators(mx.sym.load(str(tmp_path / f'{name}-symbol.json'))).count('LayerNorm') == 5
-        assert_same(imported(tmp_path / name)(*inputs), block(*inputs), 1e-6)
+    assert operators(mx.sym.load(str(tmp_path / 'while-symbol.json'))).count('LayerNorm') == 5
+    assert_same(imported(tmp_path / 'while')(*inputs), block(*inputs), 1e-6)

@@ -49,9 +49,6 @@ def test_parts_hold_each_document_once(seed, tmp_path):
     for parts in (1, 2, 3, 7, 50, corpus.num_bytes, 3 * corpus.num_bytes):
         found = [list(corpus.documents(*corpus.span(n, parts))) for n in range(parts)]
         assert sum(found, []) == want
-    middle = corpus.span(1, 3)
-    around = list(corpus.documents_outside(*middle))
-    assert sorted(around + list(corpus.documents(*middle))) == sorted(want)
 
 
 def test_what_cannot_be_read(tmp_path, monkeypatch):

@@ -1,9 +1,10 @@
 """Batches of samples: each once an epoch, the same ones at each call, from any batch on."""
 
+from typing import NamedTuple
+
 import mxnet as mx
 import numpy as np
 import pytest
-from batches_of_samples import arrays, assert_same
 
 from model_zoo.tasks.pretraining.files import Samples, read_shard
 from model_zoo.tasks.pretraining.loaders import PretrainingLoader, make_batch
@@ -22,11 +23,25 @@ KINDS = {
 }
 
 
+def arrays(batch):
+    """In the order in which the model and its losses take them."""
+    masks = batch.masked_positions, batch.masked_ids, batch.masked_weights
+    return [*batch.inputs, *masks, batch.next_sentence_labels]
+
+
+def assert_same(one, other):
+    assert (one.indices == other.indices).all()
+    assert (one.num_masked, one.num_tokens) == (other.num_masked, other.num_tokens)
+    for mine, want in zip(arrays(one), arrays(other)):
+        assert mine.shape == want.shape and mine.dtype == want.dtype
+        assert (mine.asnumpy() == want.asnumpy()).all()
+
+
 @pytest.fixture
 def load(shards, tokenizer):
     def load(**options):
         size = 500 if options.get('use_avg_len') else 8
-        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, options.pop('max_len', None))
+        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab)
         return PretrainingLoader(source, **{'batch_size': size, **options})
 
     return load
@@ -46,6 +61,42 @@ def test_epochs(kind, load):
             assert_same(one, other)
     again = np.concatenate([batch.indices for batch in load(**KINDS[kind]).epoch(2)])
     assert (numbers == again).all() != KINDS[kind].get('shuffle', True)
+
+
+def test_parts_samples_and_batches_are_shuffled_anew_in_each_epoch(load):
+    def numbers(epoch, **options):
+        return [batch.indices.tolist() for batch in load(seed=3, **options).epoch(epoch)]
+
+    for options in ({'circle_length': 1, 'batch_size': 1}, {'circle_length': 9, 'batch_size': 999}):
+        assert numbers(1, **options) == numbers(1, **options) != numbers(2, **options)
+    parts = [[row[0] >> 32 for row in numbers(e, circle_length=1, batch_size=1)] for e in (1, 2)]
+    assert parts[0] != parts[1] and sorted(parts[0]) == sorted(parts[1])
+    ((whole,), (other,)) = (numbers(e, circle_length=9, batch_size=999) for e in (1, 2))
+    assert sorted(whole) not in (whole, other)
+    batches = list(load(num_buckets=4, circle_length=9).epoch(0))
+    widths = [batch.words.shape[1] for batch in batches]
+    assert widths not in (sorted(widths), sorted(widths, reverse=True))
+
+
+class Worker(NamedTuple):
+    rank: int
+    size: int
+
+
+@pytest.mark.parametrize('start', [0, 3])
+@pytest.mark.parametrize('kind', KINDS)
+def test_workers_share_the_batches_of_one(kind, start, load):
+    size, options = 3, {**KINDS[kind], 'batch_size': 150 if kind == 'tokens' else 4}
+    whole = list(load(accumulate=2 * size, **options).epoch(2))
+    for rank in range(size):
+        part = load(accumulate=2, workers=Worker(rank, size), **options)
+        expected = whole[start * size + rank :: size]
+        found = list(part.epoch(2, start))
+        assert len(found) == len(expected) > 0 and len(part) == len(found) + start
+        for mine, other in zip(found, expected):
+            assert (mine is None) == (other is None)
+            if mine is not None:
+                assert_same(mine, other)
 
 
 def test_what_a_batch_holds(load, shards, tokenizer):

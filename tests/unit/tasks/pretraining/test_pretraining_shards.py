@@ -108,21 +108,36 @@ def test_pickles_are_not_run(samples, tmp_path):
         read_shard(path)
 
 
-def test_another_vocabulary_or_length(shard, samples, vocab, tmp_path):
-    others = {
-        'larger': load_vocab([*TOKENS, 'k']),
-        'in another order': load_vocab([*TOKENS[:5], *TOKENS[:4:-1]]),
-    }
-    for other in others.values():
+def test_another_vocabulary(shard, vocab):
+    for other in ([*TOKENS, 'k'], [*TOKENS[:5], *TOKENS[:4:-1]]):
         for read in (read_shard, read_lengths):
             with pytest.raises(InputError):
-                read(shard, other)
+                read(shard, load_vocab(other))
+
+
+@pytest.mark.parametrize(
+    ('name', 'row', 'value'),
+    [
+        ('valid_lengths', 2, 13),  # more than the arrays have
+        ('masked_lm_positions', (3, 2), 12),  # behind the sample
+        ('input_ids', (1, 4), -1),
+        ('input_ids', (1, 4), len(TOKENS)),
+        ('masked_lm_ids', (1, 0), -1),
+        ('masked_lm_ids', (1, 0), len(TOKENS)),
+        ('input_ids', (5, 0), 3),  # not [CLS]
+    ],
+)
+def test_numbers_of_another_model(name, row, value, samples, vocab, tmp_path):
     plain = save(tmp_path / 'plain.npz', samples)
     assert read_shard(plain, vocab, 12).count == 6
-    for arguments in (
-        (plain, load_vocab(TOKENS[:-1])),
-        (plain, load_vocab(TOKENS[::-1])),
-        (shard, vocab, 8),
-    ):
+    getattr(samples, name)[row] = value
+    with pytest.raises(InputError):
+        read_shard(save(tmp_path / 'plain.npz', samples), vocab, 12)
+
+
+def test_sizes_of_another_model(shard, samples, vocab, tmp_path):
+    with pytest.raises(InputError):
+        read_shard(shard, vocab, samples.valid_lengths.max() - 1)
+    for changes in ({'input_ids': samples.input_ids[:5]}, Samples.empty(0, 12, 3)._asdict()):
         with pytest.raises(InputError):
-            read_shard(*arguments)
+            read_shard(save(tmp_path / 'plain.npz', samples, **changes), vocab)

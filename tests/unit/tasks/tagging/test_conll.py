@@ -87,7 +87,7 @@ def test_written_back(tmp_path):
     assert without == TEXT.splitlines()
     assert [each.labels for each in read_conll(out)] == [('B-PER', 'O'), ('B-LOC',)]
     # the documents' lines repeat their own label
-    write_conll(str(out), path, [['N', 'V'], ['.']], 1)
+    write_conll(str(out), path, [['N', 'V'], ['.']], label_column=1)
     assert out.read_text().splitlines()[0] == '-DOCSTART- -X- O O -X-'
 
 

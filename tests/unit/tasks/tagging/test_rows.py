@@ -14,9 +14,9 @@ from model_zoo.errors import InputError
 from model_zoo.tasks.entities import groups_of_entities
 from model_zoo.tasks.tagging import (
     Sentence,
-    TaggingFeatures,
     TaggingSettings,
     TaggingTask,
+    encode_sentences,
     read_conll,
     score_tags,
     write_conll,
@@ -101,7 +101,7 @@ def test_comments_ranges_and_empty_nodes(tmp_path, text, columns):
     path.write_text(text)
     rows = read_conll(path, *columns)
     assert [(list(row.words), list(row.labels)) for row in rows] == list(zip(WORDS, TAGS))
-    write_conll(str(out), path, TAGS, columns[1])
+    write_conll(str(out), path, TAGS, *columns)
     assert [row[:2] for row in read_conll(out, columns[0], -1)] == [row[:2] for row in rows]
     same = [line.startswith('#') or line == '' for line in text.splitlines()]
     lines = zip(out.read_text().splitlines(), text.splitlines(), same)
@@ -134,7 +134,7 @@ def test_groups(labels, groups):
 def test_ignored_labels_have_no_loss_and_no_score(tmp_path):
     tokenizer = BertTokenizer(load_vocab([*SPECIAL, *'abc']))
     rows = [Sentence(('a', 'b', 'c'), ('O', '-100', 'B-X'), 1)]
-    samples = TaggingFeatures(tokenizer, ['O', 'B-X'], 16)(rows)
+    samples = encode_sentences(rows, tokenizer, ['O', 'B-X'], 16)
     (batch,) = BucketedLoader(samples, 2, pad_val=0)
     assert batch.labels.asnumpy().tolist() == [[-1, 0, -1, 1, -1]] and batch.count == 2
     assert score_tags([['N', '-100'], ['-100']], [['N', 'V'], ['V']]) == {'accuracy': 1}

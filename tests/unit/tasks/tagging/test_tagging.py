@@ -11,7 +11,7 @@ from model_zoo.errors import InputError
 from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import (
     Sentence,
-    TaggingFeatures,
+    encode_sentences,
     entity_report,
     labels_of_sentences,
     predict_words,
@@ -33,10 +33,13 @@ def sentence(words, labels=None):
     return Sentence(tuple(words), tuple(labels or ['O'] * len(words)), 1)
 
 
+def encode(sentences, tokenizer, max_length=16):
+    return encode_sentences(sentences, tokenizer, LABELS, max_length)
+
+
 def test_labels_belong_to_first_pieces(tokenizer):
     """As in the example of Google's README: orig_to_tok_map."""
-    make = TaggingFeatures(tokenizer, LABELS, 16)
-    (feature,) = make([sentence('axy b cx', ['B-PER', 'O', 'I-PER'])])
+    (feature,) = encode([sentence('axy b cx', ['B-PER', 'O', 'I-PER'])], tokenizer)
     tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
     assert tokens == ['[CLS]', 'a', '##x', '##y', 'b', 'c', '##x', '[SEP]']
     assert feature.positions.tolist() == [1, 4, 5]
@@ -47,8 +50,7 @@ def test_labels_belong_to_first_pieces(tokenizer):
 def test_words_that_the_tokenizer_drops_keep_a_place(tokenizer):
     control = '\u200b'  # removed by the basic tokenizer
     assert tokenizer.tokenize(control) == []
-    make = TaggingFeatures(tokenizer, LABELS, 16)
-    (feature,) = make([Sentence(('a', control, 'q', 'b'), None, 1)])
+    (feature,) = encode([Sentence(('a', control, 'q', 'b'), None, 1)], tokenizer)
     tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
     assert tokens == ['[CLS]', 'a', '[UNK]', '[UNK]', 'b', '[SEP]']
     assert feature.positions.tolist() == [1, 2, 3, 4] and feature.label is None
@@ -60,9 +62,8 @@ def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
     rng = np.random.RandomState(max_len)
     words = [''.join([rng.choice(list('abcdefgh')), 'xy' * rng.randint(0, 4)]) for _ in range(30)]
     labels = [LABELS[number] for number in rng.randint(0, 3, 30)]
-    features = TaggingFeatures(tokenizer, LABELS, max_len)(
-        [sentence('a b'), sentence(' '.join(words), labels), sentence('c')]
-    )
+    sentences = [sentence('a b'), sentence(' '.join(words), labels), sentence('c')]
+    features = encode(sentences, tokenizer, max_len)
     assert max(feature.valid_length for feature in features) <= max_len
     seen, found = [], []
     for feature in features:
@@ -77,7 +78,7 @@ def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
 
 
 def test_windows_give_words_context(tokenizer):
-    features = TaggingFeatures(tokenizer, LABELS, 22)([sentence('a ' * 100)])
+    features = encode([sentence('a ' * 100)], tokenizer, 22)
     for number, feature in enumerate(features, 1):
         before, after = feature.positions[0] - 1, 20 - feature.positions[-1]
         assert before >= 5 or number == 1
@@ -86,11 +87,10 @@ def test_windows_give_words_context(tokenizer):
 
 def test_bad_input(tokenizer):
     with pytest.raises(InputError):
-        TaggingFeatures(tokenizer, LABELS, 2)
-    make = TaggingFeatures(tokenizer, LABELS, 9)
+        encode([], tokenizer, 2)
     bad = Sentence(('a', 'b', 'c'), ('O', 'O', 'B-LOC'), 7)
     with pytest.raises(InputError):
-        make([bad], 'x.txt')
+        encode([bad], tokenizer, 9)
 
 
 def random_features(tokenizer, labelled=True):
@@ -101,7 +101,7 @@ def random_features(tokenizer, labelled=True):
         words = tuple(rng.choice(list('abcdefgh')) + 'x' * rng.randint(0, 2) for _ in range(size))
         labels = tuple(LABELS['adg'.find(word[0]) + 1 and 1] for word in words)
         sentences.append(Sentence(words, labels if labelled else None, 1))
-    return sentences, TaggingFeatures(tokenizer, LABELS, 20)(sentences)
+    return sentences, encode(sentences, tokenizer, 20)
 
 
 @pytest.mark.parametrize('labelled', [True, False])
