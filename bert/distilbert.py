@@ -15,6 +15,18 @@ from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import BertTokenizer
 
+__all__ = [
+    'DISTILBERT',
+    'DistilBertForMaskedLM',
+    'DistilBertForMultipleChoice',
+    'DistilBertForQuestionAnswering',
+    'DistilBertForSequenceClassification',
+    'DistilBertForTokenClassification',
+    'DistilBertModel',
+    'DistilBertSentenceEncoder',
+    'distilbert_6_768_12',
+]
+
 _NAMES = {
     'encoder.layer.': 'transformer.layer.',
     'self.query': 'q_lin',
@@ -42,7 +54,7 @@ def _mappings(head, has_dropout):
     }
 
 
-class DistilBertBlock(variants.Typeless, variants.VariantBlock):
+class DistilBertBlock(variants.Typeless):
     config_class = DistilBertConfig
     architectures = DISTILBERT_ARCHITECTURES
     optional_parts = ('decoder',)
@@ -86,8 +98,8 @@ class DistilBertForTokenClassification(DistilBertTask, heads.BertForTokenClassif
 class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`, with a dropout on the vectors."""
 
-    def __init__(self, bert, prefix=None, params=None, **options):
-        super().__init__(bert, prefix=prefix, params=params, **options)
+    def __init__(self, bert, **options):
+        super().__init__(bert, **options)
         self.dropout = nn.Dropout(self.config.qa_dropout)
 
     def encode(self, *inputs, **named):

@@ -9,6 +9,8 @@ from model_zoo.tokenization.library_files import token_id
 
 from .sentence_pieces import open_model, unigrams
 
+__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
+
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 
 

@@ -31,18 +31,21 @@ from model_zoo.tokenization import (
     WordpieceTokenizer,
 )
 from model_zoo.tokenization.basic import GluonBasicTokenizer
-from model_zoo.tokenization.encoding import SplitPieces, checked, cover
+from model_zoo.tokenization.encoding import checked, cover
 from model_zoo.tokenization.library_files import PREFIX, split_at_spaces, word_piece_options
 from model_zoo.tokenization.settings import PYTHON_OPTIONS
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
 from .sentence_pieces import open_model, save_model, segment
 
+__all__ = ['BasicTokenizer', 'BertSPTokenizer', 'BertTokenizer', 'WordpieceTokenizer']
+
 
 class BertTokenizerBase(Tokenizer):
     """A vocabulary with BERT's special tokens, which stand around texts as BERT has them."""
 
     word_prefix = ''
+    splits_at_spaces = True
     # as BERTSentenceTransform does for vocabularies without them
     _stand_ins = {'cls': 'bos', 'sep': 'eos'}
     _needed = ('unk', 'cls', 'sep')
@@ -54,11 +57,6 @@ class BertTokenizerBase(Tokenizer):
 
     def normalized(self, word):
         return ' '.join(self.basic_tokenizer.tokenize(word))
-
-    def ids_of_chunks(self, chunks):
-        """Return the ids of texts without white space; the fastest way for large corpora."""
-        # a text's ids are its chunks' ids, one after the other
-        return [pieces.ids() for pieces in self._pieces(chunks)]
 
 
 class BertSPTokenizer(BertTokenizerBase):
@@ -138,7 +136,7 @@ class BertSPTokenizer(BertTokenizerBase):
     def _join(self, tokens, between):
         return ''.join(tokens).replace(PREFIX, ' ').strip()
 
-    def _pieces(self, texts):
+    def _pieces(self, texts, fast=False):
         return [self._segment(self.basic_tokenizer.align(checked(text))) for text in texts]
 
     def _segment(self, words):
@@ -279,10 +277,10 @@ class BertTokenizer(BertTokenizerBase):
         options['never_split'] = (*roles.values(), *options.get('never_split', ()))
         vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
         exact = cls.from_vocab(vocab, max_len=tokenizer.max_len, **options)
-        exact._fields = fields
         if exact.do_basic_tokenize:  # its special tokens are found everywhere
             exact._rust, exact.added_tokens = tokenizer._rust, tokenizer.added_tokens
             exact._special = tokenizer._special
+        exact.with_fields(fields)
         return exact if exact._frames == tokenizer._frames else None
 
     def save_vocabulary(self, vocab_path):
@@ -314,11 +312,3 @@ class BertTokenizer(BertTokenizerBase):
                 f'tokenize the text first, or use {self.unk_token}'
             )
         return self.vocab[token]
-
-    def ids_of_chunks(self, chunks):
-        kinds = [self._kind_of(chunk) for chunk in chunks]
-        quick = [chunk for chunk, kind in zip(chunks, kinds) if kind is SplitPieces]
-        slow = [chunk for chunk, kind in zip(chunks, kinds) if kind is not SplitPieces]
-        encode = getattr(self._rust, 'encode_batch_fast', self._rust.encode_batch)
-        encodings, slow = iter(encode(quick, add_special_tokens=False)), iter(self._pieces(slow))
-        return [next(encodings).ids if kind is SplitPieces else next(slow).ids() for kind in kinds]

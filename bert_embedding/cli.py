@@ -7,18 +7,12 @@
 originals' format.
 """
 
-import functools
 import itertools
 import logging
 import os
 import sys
 
-from model_zoo.app.arguments import (
-    add_encoding,
-    add_many_files_arguments,
-    engine_of,
-    take_model,
-)
+from model_zoo.app.arguments import add_encoding, engine_of, take_model
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.errors import InputError
 from model_zoo.util.choices import ENGINES, OOV_WAYS, POOLINGS, PRECISIONS
@@ -79,7 +73,6 @@ def _parse(argv, model):
     add('--prompt_name', help="name of one of the model's own prompts")
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help=f'write to this file, .{", .".join(FORMATS)}, instead of printing')
-    add_many_files_arguments(arguments, source, FORMATS)
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add(
         '--dtype',
@@ -96,10 +89,10 @@ def _parse(argv, model):
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
     texts = take_model(args, 'model', args.words)
-    if texts and (args.sentences or args.files):
-        raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences and --files')
+    if texts and args.sentences:
+        raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences')
     args.sentences = args.sentences or texts
-    if not (args.sentences or args.file or args.files):
+    if not (args.sentences or args.file):
         taken = f'; {args.words[0]!r:.60} was read as the model' if args.words else ''
         arguments.error(f'there is no text: write MODEL TEXT, or give --sentences or --file{taken}')
     if args.text_column and not args.file:
@@ -108,20 +101,18 @@ def _parse(argv, model):
 
 
 def _sentences(args):
-    """Yield the lines of the file, stripped, or its column; InputError if it's empty."""
-    from model_zoo.app.use import read_file, texts_of
-    from model_zoo.records import is_table_file
-    from model_zoo.util.reading import read_lines
-
-    path, encoding = args.file, args.encoding
-    if args.text_column or is_table_file(path):
-        yield from map(str.strip, texts_of(read_file(path, args.text_column, encoding=encoding)))
+    """Yield the texts of the command line, then those of the file, stripped."""
+    yield from args.sentences or ()
+    if args.file is None:
         return
-    line = None
-    for _, line in read_lines(path, encoding):
-        yield line.strip()
-    if line is None:
-        raise InputError(f'{path!r} is empty: give a file with one sentence per line')
+    from model_zoo.app.use import read_file
+
+    text = None
+    for row in read_file(args.file, args.text_column, encoding=args.encoding):
+        text = row.text.strip()
+        yield text
+    if text is None:
+        raise InputError(f'{args.file!r} is empty: give a file with one sentence per line')
 
 
 def _vectors(embedding, sentences, args, on_batch=None):
@@ -138,19 +129,38 @@ def _vectors(embedding, sentences, args, on_batch=None):
     return embedding.iter_sentence_vectors(sentences, *options, on_batch)
 
 
-def _write(writer, embedding, sentences, args, on_batch=None):
-    """Write the vectors; returns the number of sentences."""
-    count = 0
-    for result in _vectors(embedding, sentences, args, on_batch):
-        count += 1
-        if args.pooling is None:
-            writer.words(*result)
-        else:
-            writer.sentence(result)
-    return count
+def _open(args):
+    from .embedding import BertEmbedding
+
+    names = 'dtype', 'model', 'dataset_name', 'params_path', 'max_seq_length', 'batch_size'
+    return BertEmbedding(
+        ctx=get_ctx(args.gpu),
+        engine=engine_of(args.engine, args.dtype, args.file),
+        **{name: vars(args)[name] for name in (*names, 'sentencepiece')},
+    )
 
 
-def _print(args, sentences, as_original):
+def _write(args):
+    """Write the vectors to a file."""
+    from model_zoo.util.display import counted
+
+    from .writers import open_writer
+
+    total, count = None, 0
+    if args.file is None or os.path.isfile(args.file):  # a pipe can be read only once
+        total = sum(1 for _ in _sentences(args))
+    # the file first, to fail before the model is loaded
+    with open_writer(args.output) as writer, counted('sentences', total, leave=True) as on_batch:
+        for result in _vectors(_open(args), _sentences(args), args, on_batch):
+            count += 1
+            if args.pooling is None:
+                writer.words(*result)
+            else:
+                writer.sentence(result)
+    logger.info('sentences in %s: %d', args.output, count)
+
+
+def _print(args, as_original):
     """Print each sentence as it was given, and its vectors."""
     import numpy as np
 
@@ -160,63 +170,14 @@ def _print(args, sentences, as_original):
         logger.info('--output vectors.npz writes all the numbers')
     elif not as_original:
         shown = {'threshold': sys.maxsize}
-    embedding = _open(args.gpu, _options(args))
-    texts, sentences = itertools.tee(sentences)
+    texts, sentences = itertools.tee(_sentences(args))
     with np.printoptions(**shown, legacy='1.21'):  # arrays as the original prints them
-        for text, result in zip(texts, _vectors(embedding, sentences, args)):
+        for text, result in zip(texts, _vectors(_open(args), sentences, args)):
             print(f'Text: {text.encode("utf-8", "replace").decode("utf-8")}')  # lone surrogates
             if args.pooling:
                 print(f'Sentence embedding: {result!r}')
             else:
                 print(f'Tokens embedding: {result[1]}')
-
-
-def _options(args):
-    """Return the options of `BertEmbedding`."""
-    names = 'dtype', 'model', 'dataset_name', 'params_path', 'max_seq_length', 'batch_size'
-    return {
-        **{name: getattr(args, name) for name in (*names, 'sentencepiece')},
-        'engine': engine_of(args.engine, args.dtype, args.file or args.files),
-    }
-
-
-def _open(gpu, options):
-    from .embedding import BertEmbedding
-
-    return BertEmbedding(ctx=get_ctx(gpu), **dict(options))
-
-
-_opened = functools.lru_cache(maxsize=1)(_open)  # for the tasks of a worker
-
-
-def _embed_files(args):
-    """Write a file of vectors for each of ``--files``."""
-    from model_zoo.app.many_files import run_over_files
-    from model_zoo.util.reading import state_of
-
-    settings = {**_options(args), 'ctx': str(args.gpu)}
-    settings['vectors'] = [
-        args.oov_way,
-        args.pooling,
-        args.normalize,
-        args.prompt,
-        args.prompt_name,
-    ]
-    paths = filter(None, [args.model, args.params_path, args.sentencepiece])
-    states = [sorted(state_of(path)) for path in paths]
-    job = functools.partial(_embed_file, args)
-    count = run_over_files(job, args, [settings, *states, args.output_format])
-    logger.info('texts in %s: %d', args.output_dir, count)
-
-
-def _embed_file(args, task):
-    """Write the vectors of a file's texts; for a worker."""
-    from .writers import open_writer
-
-    embedding = _opened(args.gpu, tuple(_options(args).items()))
-    sentences = (line.strip() for line in task.lines())
-    with open_writer(task.output) as writer:
-        return _write(writer, embedding, sentences, args)
 
 
 def embed(argv=None):
@@ -231,32 +192,10 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
     for name in ('normalize', 'prompt', 'prompt_name'):
         if vars(args)[name] and not args.pooling:
             raise InputError('is for sentence vectors: also give `pooling`', field=name)
-    if args.files:
-        _embed_files(args)
-        return
-    if args.output_dir or args.ray:
-        raise InputError('--output_dir and --ray go with --files')
-    sentences = args.sentences
-    if args.file is not None:
-        sentences = itertools.chain(sentences, _sentences(args))
-    if not args.output:
-        _print(args, sentences, as_original)
-        return
-    from model_zoo.util.display import counted
-
-    from .writers import open_writer
-
-    total = len(args.sentences)
-    if args.file is not None and os.path.exists(args.file) and not os.path.isfile(args.file):
-        total = None  # a pipe can be read only once
-    elif args.file is not None:
-        total += sum(1 for _ in _sentences(args))
-    # the file first, to fail before the model is loaded
-    with open_writer(args.output) as writer:
-        embedding = _open(args.gpu, _options(args))
-        with counted('sentences', total, leave=True) as on_batch:
-            count = _write(writer, embedding, sentences, args, on_batch)
-    logger.info('sentences in %s: %d', args.output, count)
+    if args.output:
+        _write(args)
+    else:
+        _print(args, as_original)
 
 
 def console():

@@ -15,7 +15,7 @@ from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.basic import Splitter
 from model_zoo.tokenization.bpe import BPETokenizer
-from model_zoo.tokenization.encoding import AlignedPieces, SplitPieces
+from model_zoo.tokenization.encoding import AlignedPieces
 
 __all__ = ['text_standardize']
 
@@ -90,22 +90,17 @@ class _Symbols(AlignedPieces):
 
     __slots__ = ()
 
+    @property
     def tokens(self):
-        tokens, unknown = self._encoding.tokens, self._owner.unk_token
+        tokens, unknown = self.encoding.tokens, self.owner.unk_token
         if unknown not in tokens:
             return tokens
-        words, places = self.words(), zip(self.numbers(), self._encoding.offsets)
+        words, places = self.words, zip(self.numbers, self.encoding.offsets)
         symbols = (
             words[number][start:end] + _END * (end == len(words[number]))
             for number, (start, end) in places
         )
         return [s if token == unknown else token for s, token in zip(symbols, tokens)]
-
-    def ids(self):
-        ids, special = self._encoding.ids, self._owner.special_tokens
-        if not special:
-            return ids
-        return [special.get(token, i) for token, i in zip(self.tokens(), ids)]  # one may be such
 
 
 class OpenAIGPTTokenizer(BPETokenizer):
@@ -139,6 +134,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
     suffix = _END
     word_prefix = ''
     pretrained_max_len = 512
+    _aligned = _Symbols
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         self.nlp, self.fix_text = _spacy_and_ftfy()
@@ -173,8 +169,14 @@ class OpenAIGPTTokenizer(BPETokenizer):
         rust.decoder = decoders.BPEDecoder(suffix=_END)
         return rust
 
-    def _kind_of(self, text):
-        return SplitPieces if self.splitter.suits_rust(text) else _Symbols
+    def _pieces(self, texts, fast=False):
+        found, special = super()._pieces(texts), self.special_tokens
+        if special:  # an unknown symbol may be one
+            return [
+                pieces._replace(ids=[special.get(t, i) for t, i in zip(pieces.tokens, pieces.ids)])
+                for pieces in found
+            ]
+        return found
 
 
 def _spacy_and_ftfy():

@@ -87,28 +87,25 @@ def parse_arguments(argv=None):
 
 
 def make_tokenizer(args):
-    """Open the flags' vocabulary; also returns whether its models predict next sentences."""
+    """Open the vocabulary; also returns whether its models predict next sentences."""
     from bert.tokenizer import BertSPTokenizer
+    from model_zoo.app.model_choice import family_of
     from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
-    from model_zoo.registry import get_family
+    from model_zoo.registry import get_family, list_families
     from model_zoo.tasks.tables import check_files
     from model_zoo.tokenization.vocab_file import find_vocab_file
 
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
         check_files(args, 'sentencepiece')
-        tokenizer = BertSPTokenizer(
-            local_path(args.sentencepiece)[0],
-            num_best=args.sp_nbest,
-            alpha=args.sp_alpha,
-            lower=lowers is not False,
-        )
-        return tokenizer, True
+        path, _ = local_path(args.sentencepiece)
+        options = {'num_best': args.sp_nbest, 'alpha': args.sp_alpha, 'lower': lowers is not False}
+        return BertSPTokenizer(path, **options), True
     if not args.vocab:
         raise InputError('give `vocab`, a name or a file, or `sentencepiece`')
     if os.path.exists(args.vocab) or is_place(args.vocab):
         file = find_vocab_file(path=args.vocab, do_lower_case=lowers)
-        family = family_of_vocab(args.vocab, file)
+        named = None if is_file(args.vocab) else family_of(args.vocab)
     else:
         name = resolve_alias(args.vocab) if is_alias(args.vocab) else (BASE, args.vocab)
         try:
@@ -117,29 +114,22 @@ def make_tokenizer(args):
             raise InputError(
                 f'{args.vocab!r} is neither a file nor a data set: {error}', field='vocab'
             ) from error
-        family = get_family(get_entry(*name).family)
+        named = get_entry(*name).family
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
+    families = [f for f in list_families() if 'bert' in (f.name, f.variant_of)]
+    if named is None:
+        fitting = (family for family in families if family.takes_vocab(file))
+        family = next(fitting, get_family('bert'))
+    else:
+        family = get_family(named)
+        if family not in families:
+            raise InputError(f'{args.vocab!r}: {named} models have no masked words', field='vocab')
     return family.make_tokenizer(file), 'pretraining' in family.tasks
 
 
-def family_of_vocab(path, file):
-    """Return BERT, or the similar family that a folder's configuration or a file's kind names."""
-    from model_zoo.app.model_choice import family_of
-    from model_zoo.registry import get_family, list_families
-
-    families = [get_family('bert')]
-    families += [family for family in list_families() if family.variant_of == 'bert']
-    if not is_file(path):
-        named = family_of(path)
-        chosen = [family for family in families if family.name == named]
-        if named is not None and not chosen:
-            raise InputError(f'{path!r}: {named} models have no masked words', field='vocab')
-        families = chosen or families
-    return next((family for family in families if family.takes_vocab(file)), families[0])
-
-
 def show_sample(path, tokenizer):
+    """Log the first sample of a file."""
     from model_zoo.tasks.pretraining.files import read_shard
 
     samples = read_shard(path, tokenizer.vocab)
@@ -154,13 +144,8 @@ def show_sample(path, tokenizer):
     logger.debug('is_random_next: %s', bool(samples.next_sentence_labels[0]))
 
 
-def temporary_folder(folder):
-    """Make a temporary local folder in `folder`, which is created if it is missing."""
-    folder = make_output_dir(folder or '.')
-    return tempfile.TemporaryDirectory(dir=None if is_url(folder) else folder)
-
-
 def shards_in(folder):
+    """Return the paths of the .npz files in a folder, in their order."""
     names = sorted(names_in(folder), key=lambda name: (len(name), name))
     return [join(folder, name) for name in names if name[:5] == 'part-']
 
@@ -189,54 +174,30 @@ def create(args, maker, folder, seed):
         )
 
 
-def create_records(args, maker):
-    """Write Google's files; returns the first one, and their contents."""
-    from model_zoo.tasks.pretraining.files import read_shard, write_tfrecords
+def create_all(args, maker):
+    """Write the files of the flags' format; returns the first one, and the files' contents."""
+    from model_zoo.tasks.pretraining.create import ShardFacts
+    from model_zoo.tasks.pretraining.files import read_shard, write_epoch, write_tfrecords
 
-    files = [os.path.expanduser(path) for path in args.output_file.split(',')]
+    total, folder = ShardFacts(), os.path.expanduser(args.output_dir or '')
+    files = [os.path.expanduser(path) for path in (args.output_file or '').split(',') if path]
+    if args.json_epochs:
+        files = [join(folder, f'epoch_{number}.json') for number in range(args.dupe_factor)]
+    elif not files:
+        facts = create(args, maker, folder, args.random_seed)
+        return shards_in(folder)[0], facts
     for path in files:
         make_output_dir(os.path.dirname(path) or '.')
-    with temporary_folder(os.path.dirname(files[0])) as folder:
-        facts = create(args, maker, folder, args.random_seed)
-        samples, length = map(read_shard, shards_in(folder)), args.max_length
-        write_tfrecords(files, samples, length, args.max_predictions_per_seq)
-    return files[0], facts
-
-
-def create_epochs(args, make_maker, folder):
-    """Write pytorch-pretrained-bert's files; returns the first one, and their contents."""
-    from model_zoo.tasks.pretraining.create import ShardFacts
-    from model_zoo.tasks.pretraining.files import read_shard, write_epoch
-
-    total = ShardFacts()
-    maker = make_maker(dupe_factor=1)
-    for epoch in range(args.dupe_factor):
-        path = join(folder, f'epoch_{epoch}.json')
-        with temporary_folder(folder) as parts:
-            total += create(args, maker, parts, args.random_seed + epoch)
+    first = os.path.dirname(files[0]) or '.'
+    for number, path in enumerate(files if args.json_epochs else files[:1]):
+        with tempfile.TemporaryDirectory(dir=None if is_url(first) else first) as parts:
+            total += create(args, maker, parts, args.random_seed + number)
             samples = map(read_shard, shards_in(parts))
-            write_epoch(path, samples, maker.vocab, args.max_length)
-    return join(folder, 'epoch_0.json'), total
-
-
-def report(facts, path, seconds):
-    if facts.random_next > MOST_RANDOM * facts.samples:
-        logger.warning(
-            'the second sentence of %.0f%% of the samples is a random one, as documents of one '
-            'line have no next: put one sentence on a line, and blank lines between documents only',
-            100 * facts.random_next / facts.samples,
-        )
-    logger.info(
-        '%d samples of %.1f tokens in %s, %.1f%% of them masked, %.1f%% with a random next '
-        'sentence; %.1f s, %.0f samples/s',
-        facts.samples,
-        facts.tokens / facts.samples,
-        path,
-        100 * facts.masks / facts.tokens,
-        100 * facts.random_next / facts.samples,
-        seconds,
-        facts.samples / seconds,
-    )
+            if args.json_epochs:
+                write_epoch(path, samples, maker.vocab, args.max_length)
+            else:
+                write_tfrecords(files, samples, args.max_length, args.max_predictions_per_seq)
+    return files[0], total
 
 
 def main(argv=None):
@@ -248,23 +209,31 @@ def main(argv=None):
     corpus = Corpus(matching_files(args.input_file))
     tokenizer, has_pairs = make_tokenizer(args)
     options = make_sample_options(args, has_pairs and not args.masked_lm_only)
+    if args.json_epochs:  # a file for each pass
+        options = dataclasses.replace(options, dupe_factor=1)
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
     started = time.perf_counter()
-    folder = os.path.expanduser(args.output_dir or '')
-
-    def make_maker(**changes):
-        return SampleMaker(corpus, tokenizer, dataclasses.replace(options, **changes))
-
-    if args.output_file:
-        path, facts = create_records(args, make_maker())
-    elif args.json_epochs:
-        path, facts = create_epochs(args, make_maker, folder)
-    else:
-        facts = create(args, make_maker(), folder, args.random_seed)
-        path = shards_in(folder)[0]
+    path, facts = create_all(args, SampleMaker(corpus, tokenizer, options))
     if args.verbose:
         show_sample(path, tokenizer)
-    report(facts, args.output_file or folder, time.perf_counter() - started)
+    if facts.random_next > MOST_RANDOM * facts.samples:
+        logger.warning(
+            'the second sentence of %.0f%% of the samples is a random one, as documents of one '
+            'line have no next: put one sentence on a line, and blank lines between documents only',
+            100 * facts.random_next / facts.samples,
+        )
+    seconds = time.perf_counter() - started
+    logger.info(
+        '%d samples of %.1f tokens in %s, %.1f%% of them masked, %.1f%% with a random next '
+        'sentence; %.1f s, %.0f samples/s',
+        facts.samples,
+        facts.tokens / facts.samples,
+        args.output_file or args.output_dir,
+        100 * facts.masks / facts.tokens,
+        100 * facts.random_next / facts.samples,
+        seconds,
+        facts.samples / seconds,
+    )
 
 
 if __name__ == '__main__':

@@ -12,8 +12,6 @@ and their defaults are kept, except ``--batch_size``, which only says how many s
 
 import sys
 
-from tqdm import tqdm
-
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_encoding, add_use_arguments, engine_of, take_model
 from model_zoo.errors import InputError, ZooError
@@ -75,14 +73,7 @@ def parse_arguments(argv=None):
     args = parser.parse_intermixed_args(argv)
     texts = take_model(args, 'model_name_or_path', args.words)
     args.prompt = [*texts, *(args.prompt or [])] or None
-    check_arguments(args)
-    return args
-
-
-def check_arguments(args):
-    """Check what `model_zoo.generation.generate` doesn't."""
-    sources = ('prompt', 'input_file', 'unconditional')
-    given = [name for name in sources if getattr(args, name)]
+    given = [name for name in ('prompt', 'input_file', 'unconditional') if getattr(args, name)]
     if len(given) > 1:
         raise InputError(f'and `{given[1]}`: choose one', field=given[0])
     if args.output and not given:
@@ -91,14 +82,14 @@ def check_arguments(args):
         value = getattr(args, name)
         if value < 1 and (value != -1 or name == 'nsamples'):
             raise InputError(f'must be at least 1, not {value}', field=name)
-    draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
-    for field, is_given in (('greedy', args.greedy), ('num_beams', args.num_beams > 1)):
-        if is_given and draws:
-            raise InputError(
-                "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
-            )
-    if args.num_beams > 1 and (args.greedy or args.stream):
-        raise InputError("doesn't go with `greedy` and `stream`", field='num_beams')
+    field = 'num_beams' if args.num_beams > 1 else 'greedy' if args.greedy else None
+    if field and (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0):
+        raise InputError(
+            "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
+        )
+    if field == 'num_beams' and (args.greedy or args.stream):
+        raise InputError("doesn't go with `greedy` and `stream`", field=field)
+    return args
 
 
 class Generator:
@@ -110,30 +101,35 @@ class Generator:
         from model_zoo.inference.text import end_tokens
         from model_zoo.opening import locate, open_model
 
-        self._args, self._runs = args, 0
-        self._options = {}
+        self._args, self._runs, options = args, 0, {}
         if args.num_beams > 1:
-            self._options = {'num_beams': args.num_beams, 'length_penalty': args.length_penalty}
+            options = {'num_beams': args.num_beams, 'length_penalty': args.length_penalty}
         elif not args.greedy:
-            self._options = {'temperature': args.temperature, 'top_k': args.top_k or None}
-            self._options['top_p'] = None if args.top_p == 1 else args.top_p
-        TextOptions.read({**self._options, 'seed': args.seed})  # before the model is opened
+            options = {'temperature': args.temperature, 'top_k': args.top_k or None}
+            options['top_p'] = None if args.top_p == 1 else args.top_p
+        TextOptions.read({**options, 'seed': args.seed})  # before the model is opened
         name = args.model_name_or_path
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
         engine = engine_of(args.engine, args.precision, args.input_file)
-        self._engine = make_engine(block, engine, args.precision, ctx)
-        if self._engine.name == 'mxnet':
+        made = make_engine(block, engine, args.precision, ctx)
+        if made.name == 'mxnet':
             block.hybridize(static_alloc=True, static_shape=True)
-        self._model = self._engine.language_model
         if args.stop is None:
             stop_tokens = end_tokens(block, self._tokenizer)
         else:
             stop_tokens = [self._stop_token(text) for text in args.stop if text]
-        # the model forgets the beginning of a text that is longer than its context
-        self._options.update(stop_tokens=stop_tokens, overflow='slide')
+        self._model, context = made.language_model, made.language_model.context_length
+        half = DEFAULT_LENGTH if context is None else context // 2
+        self._options = {
+            **options,
+            'max_new_tokens': max(1, half) if args.length == -1 else args.length,
+            'stop_tokens': stop_tokens,
+            # the model forgets the beginning of a text that is longer than its context
+            'overflow': 'slide',
+        }
 
     def _stop_token(self, text):
         known = self._tokenizer.vocab.token_to_idx
@@ -145,37 +141,29 @@ class Generator:
             )
         return ids[0]
 
-    def start_of_text(self):
-        """Return the ids that an unconditional text follows."""
-        end = self._tokenizer.eos_token_id
-        if end is None:
-            raise InputError(
-                'this model has no token between texts, which a new text would follow; give a '
-                '`prompt`',
-                field='unconditional',
-            )
-        return [end]
-
     def encode(self, prompt):
+        """Return the ids of a prompt; of None, the id between texts."""
+        if prompt is None:
+            end = self._tokenizer.eos_token_id
+            if end is None:
+                raise InputError(
+                    'this model has no token between texts: give a `prompt`', field='unconditional'
+                )
+            return [end]
         ids = self._tokenizer.encode(prompt)
         if not ids:
             raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')
         return ids
 
-    def _length(self):
-        if self._args.length != -1:
-            return self._args.length
-        context = self._model.context_length
-        return DEFAULT_LENGTH if context is None else max(1, context // 2)
-
-    def _seed(self):
-        """Return a new seed for each run, so that a repeated prompt gets two continuations."""
+    def _next_options(self):
+        """Return options with a new seed, so that a repeated prompt gets another continuation."""
         import numpy as np
 
         self._runs += 1
-        return int(np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0])
+        seed = np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0]
+        return {**self._options, 'seed': int(seed)}
 
-    def batches(self, count):
+    def _batches(self, count):
         """Yield groups of prompts that run together: slices of `count`, and each one's samples."""
         samples = self._args.nsamples
         size = samples if self._args.batch_size == -1 else self._args.batch_size
@@ -188,80 +176,54 @@ class Generator:
                 for first in range(0, samples, size):
                     yield slice(prompt, prompt + 1), min(size, samples - first)
 
-    def run(self, prompts, samples):
-        """Return `samples` continuations of each of `prompts`, a list of lists of ids."""
-        from model_zoo import generation
-
-        continuations = generation.generate(
-            self._model,
-            prompts,
-            self._length(),
-            num_return_sequences=samples,
-            seed=self._seed(),
-            **self._options,
-        )
-        return [
-            [self._result(prompt, *text) for text in of_prompt]
-            for prompt, of_prompt in zip(prompts, continuations)
-        ]
-
-    def stream(self, prompt):
+    def _streamed(self, prompt):
         """Continue the ids `prompt`, and print the text as it is generated."""
         from model_zoo import generation
 
         streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
-        for new in generation.stream(
-            self._model, [prompt], self._length(), seed=self._seed(), **self._options
-        ):
+        for new in generation.stream(self._model, [prompt], **self._next_options()):
             log_prob += new.log_prob
             print(streamed.add(new), end='', flush=True)
         print()
-        return self._result(prompt, streamed.tokens, log_prob, new.finish)
+        return streamed.tokens, log_prob, new.finish
 
-    def _result(self, prompt, tokens, log_prob, finish):
-        from model_zoo.generation import text_of
+    def continue_all(self, texts):
+        """Print and return the continuations of `texts`, None for new texts."""
+        from model_zoo import generation
 
-        return {
-            'text': text_of(self._tokenizer, prompt, tokens, finish),
-            'tokens': tokens,
-            'log_prob': log_prob,
-            'finish': finish,
-        }
+        prompts = list(map(self.encode, texts))
+        results = [{'prompt': text, 'samples': []} for text in texts]
+        numbers = iter(range(1, len(texts) * self._args.nsamples + 1))
 
+        def begin(number):
+            if len(texts) > 1 and not results[number]['samples']:
+                print(f'Prompt: {texts[number]}')
+            print('=' * 40 + f' SAMPLE {next(numbers)} ' + '=' * 40)
 
-def continue_all(generator, args, texts, prompts):
-    """Print and return the continuations of `prompts`, ids; `texts` are None for new texts."""
-    results = [{'prompt': text, 'samples': []} for text in texts]
-    numbers = iter(range(1, len(prompts) * args.nsamples + 1))
+        def end(number, tokens, log_prob, finish):
+            text = generation.text_of(self._tokenizer, prompts[number], tokens, finish)
+            sample = {'text': text, 'tokens': tokens, 'log_prob': log_prob, 'finish': finish}
+            results[number]['samples'].append(sample)
+            return text
 
-    def begin(number):
-        if len(prompts) > 1 and not results[number]['samples']:
-            print(f'Prompt: {texts[number]}')
-        print('=' * 40 + f' SAMPLE {next(numbers)} ' + '=' * 40)
-
-    if args.stream:
-        for number, prompt in enumerate(prompts):
-            for _ in range(args.nsamples):
-                begin(number)
-                results[number]['samples'].append(generator.stream(prompt))
-    else:
-        total = len(prompts) * args.nsamples
-        # disable=None: no bar where standard error isn't a terminal
-        with tqdm(total=total, unit=' samples', disable=None if total > 1 else True) as bar:
-            for chosen, samples in generator.batches(len(prompts)):
-                continuations = generator.run(prompts[chosen], samples)
-                bar.update(sum(map(len, continuations)))
-                bar.clear()
-                for number, of_prompt in enumerate(continuations, chosen.start):
-                    for sample in of_prompt:
+        if self._args.stream:
+            for number in range(len(prompts)):
+                for _ in range(self._args.nsamples):
+                    begin(number)
+                    end(number, *self._streamed(prompts[number]))
+        else:
+            for chosen, samples in self._batches(len(prompts)):
+                options = {**self._next_options(), 'num_return_sequences': samples}
+                found = generation.generate(self._model, prompts[chosen], **options)
+                for number, of_prompt in enumerate(found, chosen.start):
+                    for continuation in of_prompt:
                         begin(number)
-                        print(sample['text'], flush=True)
-                        results[number]['samples'].append(sample)
-    print('=' * 80, flush=True)
-    return results
+                        print(end(number, *continuation), flush=True)
+        print('=' * 80, flush=True)
+        return results
 
 
-def interact(generator, args):
+def interact(generator):
     """Ask for prompts until the input ends; a bad one doesn't end the conversation."""
     while True:
         try:
@@ -273,50 +235,46 @@ def interact(generator, args):
             print('Prompt should not be empty!')
             continue
         try:
-            continue_all(generator, args, [text], [generator.encode(text)])
+            generator.continue_all([text])
         except ZooError as error:
             print(f'error: {cli.message_of(error)}', file=sys.stderr)
 
 
-def read_prompts(path, column=None, encoding=None):
-    """Return the texts of a file that aren't empty."""
+def read_prompts(args):
+    """Return the texts of the file that aren't empty."""
     from model_zoo.app.use import read_file, texts_of
 
-    texts = list(texts_of(read_file(path, column, encoding=encoding)))
+    texts = list(texts_of(read_file(args.input_file, args.text_column, encoding=args.encoding)))
     if not texts:
-        raise InputError(f'{path!r} has no prompts: give a file with one per line')
+        raise InputError(f'{args.input_file!r} has no prompts: give a file with one per line')
     return texts
 
 
 def write_texts(path, results):
     """Write all samples: a JSON file, or a line for each."""
-    if not path.lower().endswith(('.csv', '.tsv', '.jsonl')):
-        write_json(path, results)
-        return
     from model_zoo.app.use import write_records
 
-    records = (
-        {'prompt': result['prompt'], **sample} for result in results for sample in result['samples']
-    )
-    write_records(records, output=path)
+    if path.lower().endswith(('.csv', '.tsv', '.jsonl')):
+        records = (
+            {'prompt': each['prompt'], **sample} for each in results for sample in each['samples']
+        )
+        write_records(records, output=path)
+    else:
+        write_json(path, results)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
     sys.stdout.reconfigure(errors='replace')  # texts may have characters that a terminal can't show
-    texts = args.prompt
-    if args.input_file:  # before the model
-        texts = read_prompts(args.input_file, args.text_column, args.encoding)
+    texts = read_prompts(args) if args.input_file else args.prompt  # before the model
     generator = Generator(args)
     if args.unconditional:
-        texts, prompts = [None], [generator.start_of_text()]
-    elif texts:
-        prompts = [generator.encode(text) for text in texts]
-    else:
-        interact(generator, args)
+        texts = [None]
+    if not texts:
+        interact(generator)
         return
-    results = continue_all(generator, args, texts, prompts)
+    results = generator.continue_all(texts)
     if args.output:
         write_texts(args.output, results)
 

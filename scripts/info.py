@@ -5,16 +5,10 @@ python info.py bert-base-uncased --format json
 python info.py --list
 """
 
-import contextlib
 import json
-import logging
 import os
-import sys
 
 from model_zoo.app import cli
-from model_zoo.errors import InputError
-
-logger = logging.getLogger('info')
 
 #: the fields of a run's results.json that are printed
 HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
@@ -25,30 +19,10 @@ def parse_arguments(argv=None):
     parser.add_argument('model', nargs='?', help='folder, file or name of a model')
     parser.add_argument('--list', action='store_true', help="print the known models' names")
     parser.add_argument('--format', choices=['text', 'json'], default='text')
-    parser.add_argument('--output', metavar='FILE', help='default: standard output')
     args = parser.parse_args(argv)
     if (args.model is None) != args.list:
         parser.error('give a model, or --list')
     return args
-
-
-def list_models(format):
-    """Return lines with the named models: model, data set, and other names of this pair."""
-    from model_zoo.pretrained import list_pretrained
-
-    rows = [
-        {'model': entry.model, 'dataset': entry.dataset, 'names': list(entry.names)}
-        for entry in list_pretrained()
-    ]
-    if format == 'json':
-        return [json.dumps(rows, indent=2)]
-    widths = [max(len(row[key]) for row in rows) for key in ('model', 'dataset')]
-    lines = []
-    for row in rows:
-        names = ', '.join(row['names'])
-        line = f'{row["model"]:{widths[0]}}  {row["dataset"]:{widths[1]}}  {names}'
-        lines.append(line.rstrip())
-    return lines
 
 
 def describe(name):
@@ -57,8 +31,7 @@ def describe(name):
     from model_zoo.registry import family_of_class
 
     block, tokenizer, files = open_model(name)
-    config = block.config
-    parameters = block.collect_params().values()
+    config, parameters = block.config, block.collect_params().values()
     count = sum(int(parameter.data().size) for parameter in parameters)
     facts = {
         'model': name,
@@ -87,16 +60,13 @@ def history(folder):
     for parent in (folder, os.path.dirname(os.path.abspath(folder))):
         path = os.path.join(parent, 'results.json')
         if os.path.isfile(path):
-            try:
-                results = read_json(path, shape=dict)
-            except InputError as error:
-                logger.warning('no history: %s', error)
-                return {}
+            results = read_json(path, shape=dict)
             return {key: results[key] for key in HISTORY if key in results}
     return {}
 
 
 def spell(value):
+    """Return a value as one line of text."""
     if isinstance(value, dict):
         return ', '.join(f'{name} {spell(score)}' for name, score in value.items()) or 'none'
     if isinstance(value, list):
@@ -106,18 +76,21 @@ def spell(value):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    from model_zoo.util.files import atomic_write
-
     cli.setup_logging()
     if args.list:
-        lines = list_models(args.format)
-    elif args.format == 'json':
-        lines = [json.dumps(describe(args.model), indent=2, default=str)]
+        from model_zoo.pretrained import list_pretrained
+
+        content = [
+            {'model': entry.model, 'dataset': entry.dataset, 'names': list(entry.names)}
+            for entry in list_pretrained()
+        ]
+        lines = [f'{e["model"]:<28}{e["dataset"]:<34}{spell(e["names"])}' for e in content]
     else:
-        lines = [f'{key + ":":<22}{spell(value)}' for key, value in describe(args.model).items()]
-    with contextlib.ExitStack() as stack:
-        file = sys.stdout if args.output is None else stack.enter_context(atomic_write(args.output))
-        file.write('\n'.join(lines) + '\n')
+        content = describe(args.model)
+        lines = [f'{key + ":":<22}{spell(value)}' for key, value in content.items()]
+    if args.format == 'json':
+        lines = [json.dumps(content, indent=2, default=str)]
+    print('\n'.join(line.rstrip() for line in lines))
 
 
 if __name__ == '__main__':

@@ -137,27 +137,3 @@ def check_precision(args):
         raise InputError('int8 needs `engine` onnxruntime', field='precision')
     if args.engine == 'mxnet' and args.precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
-
-
-def add_many_files_arguments(parser, source, kinds):
-    """Add the flags of `run_over_files`."""
-    source.add_argument(
-        '--files', help='files with one text per line (wildcards, commas); one result file each'
-    )
-    add = parser.add_argument_group(
-        'many files', 'Files that an earlier run of the same command finished are skipped.'
-    ).add_argument
-    add('--output_dir', help='with --files: folder or URL for the results')
-    add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
-    add_workers_arguments(add, 'with --files: ')
-
-
-def add_workers_arguments(add, of=''):
-    """Add the flags for work on files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
-    add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
-    add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
-    add(
-        '--ray',
-        metavar='ADDRESS',
-        help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
-    )

@@ -109,15 +109,20 @@ class Splitter:
     class does.
     """
 
+    # words that aren't split, and those of them that lower-casing may produce
+    _whole = _lower_whole = ()
+
     def __init__(self):
         self._same, self._differing = set(), set()
 
     def suits_rust(self, text):
         """Return whether the library finds the same words in `text`."""
-        if not self._same.issuperset(text):
-            for char in set(text) - self._same - self._differing:
-                (self._same if self._agrees(char) else self._differing).add(char)
-        return self._same.issuperset(text)
+        for char in set(text) - self._same - self._differing:
+            (self._same if self._agrees(char) else self._differing).add(char)
+        if not self._same.issuperset(text) or any(word in text for word in self._whole):
+            return False
+        lower = self._normalizer.normalize_str(text) if self._lower_whole else text
+        return not any(word in lower for word in self._lower_whole)
 
 
 class BasicTokenizer(Splitter):
@@ -183,14 +188,6 @@ class BasicTokenizer(Splitter):
         """Return the words of a `text` that :meth:`suits_rust`."""
         text = self._normalizer.normalize_str(text)
         return [word for word, _ in self._splitter.pre_tokenize_str(text)]
-
-    def suits_rust(self, text):
-        if not super().suits_rust(text) or any(word in text for word in self._whole):
-            return False
-        if self._lower_whole:
-            text = self._normalizer.normalize_str(text)
-            return not any(word in text for word in self._lower_whole)
-        return True
 
     def _agrees(self, char):
         """Return whether the library treats `char` as this class does in any context.

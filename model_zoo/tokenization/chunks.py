@@ -21,14 +21,13 @@ _SENTENCE_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
 class SentenceEncoder:
     """The ids of sentences, without special tokens.
 
-    If the tokenizer has ``ids_of_chunks``, as BERT's, whose pieces don't depend on text beyond
-    white space, the ids of each chunk between white space are kept, as bytes, which are quick to
-    join.
+    Of a tokenizer that `splits_at_spaces`, such as BERT's, the ids of each chunk between white
+    space are kept, as bytes, which are quick to join.
     """
 
     def __init__(self, tokenizer, is_random=False):
         self._tokenizer = tokenizer
-        self._keeps = not is_random and hasattr(tokenizer, 'ids_of_chunks')
+        self._keeps = tokenizer.splits_at_spaces and not is_random
         self._forget()
 
     def _forget(self):
@@ -36,10 +35,13 @@ class SentenceEncoder:
 
     def encode(self, sentences):
         """Return the ids of sentences."""
-        encode = self._encode_known if self._keeps else self._encode_anew
         parts = []
         for start in range(0, len(sentences), _SENTENCES):
-            parts += encode(sentences[start : start + _SENTENCES])
+            texts = sentences[start : start + _SENTENCES]
+            if self._keeps:
+                parts += self._encode_known(texts)
+            else:
+                parts += map(_as_bytes, self._tokenizer.ids_of(texts))
         ids = np.frombuffer(b''.join(parts), np.intc)
         return ids, [len(part) // ids.itemsize for part in parts]
 
@@ -53,15 +55,14 @@ class SentenceEncoder:
             self._forget()
         new = list(set().union(*chunks).difference(self._ids))
         if new:
-            ids = self._tokenizer.ids_of_chunks(new)
-            self._ids.update(zip(new, (array.array('i', row).tobytes() for row in ids)))
+            self._ids.update(zip(new, map(_as_bytes, self._tokenizer.ids_of(new))))
             self._chars += sum(map(len, new))
         known = self._ids.__getitem__
         return [b''.join(map(known, row)) for row in chunks]
 
-    def _encode_anew(self, sentences):
-        batch = self._tokenizer.encode_batch(sentences, pad=False, add_special_tokens=False)
-        return [ids.tobytes() for ids in batch.input_ids]
-
     def __getstate__(self):
         return {**self.__dict__, '_ids': {}, '_chars': 0}
+
+
+def _as_bytes(ids):
+    return array.array('i', ids).tobytes()

@@ -1,8 +1,9 @@
-"""The encoding of texts: checks, calls of the Rust library, and results."""
+"""The encoding of texts: checks, calls of the library `tokenizers`, and results."""
 
+import itertools
 import logging
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,95 +43,67 @@ class Frame(NamedTuple):
         gaps = ((),) * len(self.ids)
         return self._replace(tokens=gaps, ids=gaps, types=gaps, size=0)
 
-    def put_around(self, lists, lengths, gaps):
+    def around(self, lists, lengths, gaps):
         """Join the lists, cut to their lengths, with what `gaps` has around and between them."""
         result = [*gaps[0]]
         for part, length, gap in zip(lists, lengths, gaps[1:]):
-            result += self.cut(part, length)
+            result += part[len(part) - length :] if self.cuts_left else part[:length]
             result += gap
         return result
-
-    def cut(self, part, length):
-        """Return the part of a list that is kept."""
-        return part[len(part) - length :] if self.cuts_left else part[:length]
-
-    def fill_types(self, row, lengths):
-        """Write the token types into a row of zeros."""
-        position = 0
-        for number, gap in enumerate(self.types):
-            if any(gap):
-                row[position : position + len(gap)] = gap
-            position += len(gap)
-            if number < len(self.text_types):
-                if self.text_types[number]:
-                    row[position : position + lengths[number]] = self.text_types[number]
-                position += lengths[number]
 
 
 #: around a text, and around a pair, that get no special tokens
 NO_FRAMES = Frame.of(((), ()), None), Frame.of(((), (), ()), None)
 
 
-class ListedPieces:
-    """Pieces whose ids, tokens, offsets, numbers of words, and words were all found."""
+class ListedPieces(NamedTuple):
+    """Pieces of one text, all of whose properties are known."""
 
-    __slots__ = ('_lists',)
-
-    def __init__(self, ids, tokens, offsets, numbers, words):
-        self._lists = ids, tokens, offsets, numbers, words
-
-    ids, tokens, offsets, numbers, words = (
-        lambda self, n=n: list(self._lists[n]) for n in range(5)
-    )
+    ids: list
+    tokens: list
+    offsets: list
+    numbers: list
+    words: list
 
 
-class LibraryPieces:
-    """One text's pieces without special tokens, of an encoding of the library."""
+class LibraryPieces(NamedTuple):
+    """Pieces of one text, without special tokens, from an encoding of the library.
 
-    __slots__ = ('_encoding', '_owner', '_text')
+    A text has ``ids``, ``tokens``, ``offsets`` (start and end), ``numbers`` (indices into the
+    words, or None), one per piece, and ``words``.
+    """
 
-    def __init__(self, owner, text, encoding):
-        self._owner, self._text, self._encoding = owner, text, encoding
+    ids: list
+    encoding: Any
+    text: str
+    owner: Any
 
-    def ids(self):
-        """Return a list of int."""
-        return self._encoding.ids
+    offsets = property(lambda self: self.encoding.offsets)
+    numbers = property(lambda self: self.encoding.word_ids)
 
+    @property
     def tokens(self):
-        """Return a list of str, one per id."""
         # the library's token has the space that an added token takes
-        added, pairs = self._owner.added_tokens, zip(self._encoding.ids, self._encoding.tokens)
+        added, pairs = self.owner.added_tokens, zip(self.ids, self.encoding.tokens)
         return [t if t == t.lstrip() or not t.strip() else added.get(n, t) for n, t in pairs]
 
-    def offsets(self):
-        """Return a list of (start, end) in the text, one per id."""
-        return self._encoding.offsets
-
-    def numbers(self):
-        """Return a list of indices into the words, or None, one per id."""
-        return self._encoding.word_ids
-
+    @property
     def words(self):
-        """Return the list of the text's words."""
         spans = {}
-        for number, (start, end) in zip(self.numbers(), self.offsets()):
+        for number, (start, end) in zip(self.numbers, self.offsets):
             if number is not None:
                 first, last = spans.get(number, (start, end))
                 spans[number] = min(first, start), max(last, end)
         indices = range(max(spans, default=-1) + 1)
-        return [self._text[slice(*spans.get(index, (0, 0)))].strip() for index in indices]
+        return [self.text[slice(*spans.get(index, (0, 0)))].strip() for index in indices]
 
 
 class SplitPieces(LibraryPieces):
     """Pieces of the words that the owner's splitter finds; the library finds the same ones."""
 
     __slots__ = ()
-
-    def tokens(self):
-        return self._encoding.tokens
-
-    def words(self):
-        return self._owner.splitter.tokenize(self._text)
+    tokens = property(lambda self: self.encoding.tokens)
+    words = property(lambda self: self.owner.splitter.tokenize(self.text))
 
 
 class AlignedPieces(SplitPieces):
@@ -138,9 +111,10 @@ class AlignedPieces(SplitPieces):
 
     __slots__ = ()
 
+    @property
     def offsets(self):
-        chars = [spans for _, spans in self._owner.splitter.align(self._text)]
-        places = zip(self.numbers(), self._encoding.offsets)
+        chars = [spans for _, spans in self.owner.splitter.align(self.text)]
+        places = zip(self.numbers, self.encoding.offsets)
         return [cover(chars[number], start, end) for number, (start, end) in places]
 
 
@@ -173,14 +147,9 @@ class Encoding(list):
     def __init__(self, frame, parts, ids, lengths):
         self._frame, self._parts, self._lengths = frame, parts, lengths
         self.truncated = sum(map(len, ids)) - sum(lengths)
-        super().__init__(frame.ids[0])
-        for part, length, gap in zip(ids, lengths, frame.ids[1:]):
-            self += part if len(part) == length else frame.cut(part, length)
-            self += gap
+        super().__init__(frame.around(ids, lengths, frame.ids))
 
-    @property
-    def valid_length(self):
-        return len(self)
+    valid_length = property(len)
 
     @property
     def input_ids(self):
@@ -188,34 +157,37 @@ class Encoding(list):
 
     @property
     def token_types(self):
-        types = np.zeros(len(self), dtype=np.int32)
-        self._frame.fill_types(types, self._lengths)
-        return types
+        frame, types, counts = self._frame, [], []
+        gaps = itertools.zip_longest(frame.types, frame.text_types, self._lengths, fillvalue=0)
+        for gap, text_type, length in gaps:
+            types += [*gap, text_type]
+            counts += [1] * len(gap) + [length]
+        return np.repeat(np.array(types, np.int32), counts)
 
     @property
     def tokens(self):
-        tokens = [part.tokens() for part in self._parts]
-        return self._frame.put_around(tokens, self._lengths, self._frame.tokens)
+        tokens = [part.tokens for part in self._parts]
+        return self._frame.around(tokens, self._lengths, self._frame.tokens)
 
     @property
     def offsets(self):
-        return self._join([part.offsets() for part in self._parts], (0, 0))
+        return self._join([part.offsets for part in self._parts], (0, 0))
 
     @property
     def words(self):
-        return [word for part in self._parts for word in part.words()]
+        return [word for part in self._parts for word in part.words]
 
     @property
     def word_ids(self):
         numbers, shift = [], 0
         for part in self._parts:
-            numbers.append([None if n is None else n + shift for n in part.numbers()])
-            shift += len(part.words())
+            numbers.append([None if n is None else n + shift for n in part.numbers])
+            shift += len(part.words)
         return self._join(numbers, None)
 
     def _join(self, lists, special):
         gaps = [(special,) * len(gap) for gap in self._frame.ids]
-        return self._frame.put_around(lists, self._lengths, gaps)
+        return self._frame.around(lists, self._lengths, gaps)
 
     def __getitem__(self, key):
         return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
@@ -239,16 +211,14 @@ class BatchEncoding:
 
     def __init__(self, rows, length, pad_id):
         self.rows = rows
-        self.valid_length = np.array([len(row) for row in rows], dtype=np.int32)
+        self.valid_length = np.array(list(map(len, rows)), dtype=np.int32)
         self.truncated = np.array([row.truncated for row in rows], dtype=np.int32)
+        self.token_types = [row.token_types for row in rows]
         if length is None:
             self.input_ids = [row.input_ids for row in rows]
-            self.token_types = [row.token_types for row in rows]
         else:
             self.input_ids = pad_rows(rows, pad_id, length)
-            self.token_types = np.zeros_like(self.input_ids)
-            for types, row in zip(self.token_types, rows):
-                row._frame.fill_types(types, row._lengths)
+            self.token_types = pad_rows(self.token_types, 0, length)
 
     tokens = property(lambda self: [row.tokens for row in self.rows])
     offsets = property(lambda self: [row.offsets for row in self.rows])
@@ -298,7 +268,7 @@ def cover(spans, start, end):
 
 
 def call_rust(function, *args, **kwargs):
-    """Call a method of the Rust library."""
+    """Call a method of the library."""
     try:
         return function(*args, **kwargs)
     except BaseException as error:  # the library's panics are no Exceptions
@@ -307,11 +277,12 @@ def call_rust(function, *args, **kwargs):
         raise InputError(f'the tokenizer cannot do this: {error}') from error
 
 
-def encode_rust(rust, batch, **kwargs):
-    """Return the Rust library's encodings of a batch; one input alone doesn't start its threads."""
-    if len(batch) == 1:
+def encode_rust(rust, batch, fast=False, **kwargs):
+    """Return the library's encodings of a batch; `fast` ones have only ids."""
+    if len(batch) == 1:  # without starting the library's threads
         return [call_rust(rust.encode, batch[0], add_special_tokens=False, **kwargs)]
-    return call_rust(rust.encode_batch, batch, add_special_tokens=False, **kwargs)
+    encode = rust.encode_batch_fast if fast else rust.encode_batch
+    return call_rust(encode, batch, add_special_tokens=False, **kwargs)
 
 
 def warn_if_long(length, max_len):

@@ -113,6 +113,11 @@ class TokenizerSettings:
         return cls(fields, {role: token.content for role, token in roles.items()}, added)
 
     @property
+    def saved_fields(self):
+        """The fields that a tokenizer writes again."""
+        return {**{f'{role}_token': token for role, token in self.roles.items()}, **self.fields}
+
+    @property
     def tokenizer_class(self):
         """Name of the class in transformers, without the ending ``Tokenizer``; or None."""
         name = self.fields.get('tokenizer_class')

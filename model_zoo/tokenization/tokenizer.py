@@ -9,14 +9,14 @@ import json
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mxnet as mx
 import numpy as np
 from tokenizers import Tokenizer as Library
 
 from ..checkpoint.readers import kept_sums
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..pretrained import names_files, resolve_alias
 from ..pretrained.files import BESIDE_VOCAB, BPE_NAMES, TOKENIZER_CONFIG
 from ..util.files import atomic_write, file_in, make_writable_dir, write_json
@@ -51,16 +51,14 @@ TokenizerType = TypeVar('TokenizerType')
 _TEXTS, _CHARACTERS = 1024, 2**20
 
 
-def _token(role):
-    return property(lambda self: self._roles.get(role))
+def _special(role):
+    """Return the properties of a special token and of its id."""
 
-
-def _token_id(role):
     def find(self):
         token = self._roles.get(role)
         return None if token is None else self._id_of(token)
 
-    return property(find)
+    return property(lambda self: self._roles.get(role)), property(find)
 
 
 class Tokenizer:
@@ -127,6 +125,10 @@ eos_token_id : int or None
     _stand_ins = {}
     #: roles that the vocabulary must have
     _needed = ()
+    #: pieces of words that the splitter found
+    _aligned = AlignedPieces
+    #: whether a text's ids are the ids of its parts between white space, one after the other
+    splits_at_spaces = False
 
     def __init__(self, source, special_tokens=None, max_len=None):
         self._set_up(open_rust(source), special_tokens, max_len)
@@ -141,8 +143,7 @@ eos_token_id : int or None
         special = {self.added_tokens[number] for number in self._special}
         roles = find_roles(special, first=('[UNK]', '<s>', '</s>'))
         for role, token in (special_tokens or {}).items():
-            if role not in ROLES:
-                raise InputError(f'{role!r} is not a special token; there are {", ".join(ROLES)}')
+            UnknownNameError.check('special token', role, ROLES)
             if token_id(rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
@@ -151,22 +152,19 @@ eos_token_id : int or None
             roles = {'cls': before[0], 'sep': after[-1], **roles}
         self._named = roles
 
-    pad_token, pad_token_id = _token('pad'), _token_id('pad')
-    cls_token, cls_token_id = _token('cls'), _token_id('cls')
-    sep_token, sep_token_id = _token('sep'), _token_id('sep')
-    mask_token, mask_token_id = _token('mask'), _token_id('mask')
-    unk_token, unk_token_id = _token('unk'), _token_id('unk')
-    bos_token, bos_token_id = _token('bos'), _token_id('bos')
-    eos_token, eos_token_id = _token('eos'), _token_id('eos')
+    pad_token, pad_token_id = _special('pad')
+    cls_token, cls_token_id = _special('cls')
+    sep_token, sep_token_id = _special('sep')
+    mask_token, mask_token_id = _special('mask')
+    unk_token, unk_token_id = _special('unk')
+    bos_token, bos_token_id = _special('bos')
+    eos_token, eos_token_id = _special('eos')
 
     # -- tokens and ids -------------------------------------------------------------------------
 
     def __len__(self):
         return len(self.vocab)
 
-    @overload
-    def __call__(self, text: str) -> list[str]: ...
-    @overload
     def __call__(
         self,
         text: str | Iterable[str],
@@ -177,19 +175,7 @@ eos_token_id : int or None
         max_length: int | None = None,
         ctx: Any = None,
         **options: Any,
-    ) -> Batch: ...
-
-    def __call__(
-        self,
-        text,
-        pair=None,
-        *,
-        padding=None,
-        truncation=None,
-        max_length=None,
-        ctx=None,
-        **options,
-    ):
+    ) -> list[str] | Batch:
         """Return tokens of a text, as in GluonNLP; with other arguments, a batch for a model.
 
         Parameters
@@ -225,36 +211,35 @@ eos_token_id : int or None
         if isinstance(text, str) and not options and all(argument is None for argument in asked):
             return self.tokenize(text)
         if padding not in (None, True, False, 'longest', 'max_length'):
-            raise InputError(f"padding is {padding!r:.80}; it must be True, False or 'max_length'")
+            raise InputError(
+                f"is {padding!r:.80}; it must be True, False or 'max_length'", field='padding'
+            )
         if truncation not in (None, True, False, 'longest_first'):
-            raise InputError(f'truncation is {truncation!r:.80}; it must be True or False')
-        most = self.max_len if self.max_len < UNLIMITED else None
-        limit = most if max_length is None else max_length
-        if padding == 'max_length':
-            if limit is None:
-                raise InputError("padding='max_length' needs `max_length`")
-            options['round_to'] = limit
+            raise InputError(f'is {truncation!r:.80}; it must be True or False', field='truncation')
         cuts = max_length is not None if truncation is None else truncation
+        if max_length is None and self.max_len < UNLIMITED:
+            max_length = self.max_len
+        if padding == 'max_length':
+            if max_length is None:
+                raise InputError("padding='max_length' needs `max_length`")
+            options['round_to'] = max_length
         batch = self.encode_batch(
             [text] if isinstance(text, str) else text,
             [pair] if isinstance(pair, str) else pair,
-            limit if cuts else None,
+            max_length if cuts else None,
             **options,
         )
         if not len(batch):
             raise InputError('there is no text in the batch')
         if padding is False and len(set(batch.valid_length.tolist())) > 1:
             raise InputError('texts of different lengths make no array: pass padding=True')
+        make = functools.partial(mx.nd.array, ctx=ctx or mx.cpu())
         has_types = self.pair_type or batch.token_types.any()
-        ids, types, length = (
-            mx.nd.array(array, ctx=ctx or mx.cpu(), dtype=dtype)
-            for array, dtype in (
-                (batch.input_ids, 'int32'),
-                (batch.token_types, 'int32'),
-                (batch.valid_length, 'float32'),
-            )
+        return Batch(
+            make(batch.input_ids, dtype='int32'),
+            make(batch.token_types, dtype='int32') if has_types else None,
+            make(batch.valid_length, dtype='float32'),
         )
-        return Batch(ids, types if has_types else None, length)
 
     def __repr__(self):
         facts = [f'{len(self)} tokens']
@@ -283,7 +268,7 @@ eos_token_id : int or None
 
     def tokenize(self, text: str) -> list[str]:
         """Return the list of the pieces of `text`, without special tokens."""
-        return self._pieces([text])[0].tokens()
+        return self._pieces([text])[0].tokens
 
     def convert_tokens_to_ids(self, tokens):
         """Return ids of a list of tokens, or the id of one; more than `max_len` log a warning."""
@@ -432,22 +417,25 @@ eos_token_id : int or None
 
     # -- texts ----------------------------------------------------------------------------------
 
-    def _pieces(self, texts):
-        """Return an object for each text, with the methods of `LibraryPieces`."""
-        texts = [checked(text) for text in texts]
-        kinds = [self._kind_of(text) for text in texts]
-        split = [n for n, kind in enumerate(kinds) if issubclass(kind, AlignedPieces)]
-        whole = [n for n, kind in enumerate(kinds) if not issubclass(kind, AlignedPieces)]
-        encodings = dict(zip(whole, encode_rust(self._rust, [texts[n] for n in whole])))
-        words = [self.splitter.tokenize(texts[n]) for n in split]
-        encodings.update(zip(split, encode_rust(self._of_words, words, is_pretokenized=True)))
-        return [kind(self, texts[n], encodings[n]) for n, kind in enumerate(kinds)]
+    def _pieces(self, texts, fast=False):
+        """Return the pieces of each text, such as `LibraryPieces`; `fast` ones have only ids."""
+        texts, splitter = [checked(text) for text in texts], self.splitter
+        kinds = [LibraryPieces] * len(texts)
+        for number, text in enumerate(texts if splitter else ()):
+            if not any(mark in text for mark in self.added_tokens.values()):
+                kinds[number] = SplitPieces if splitter.suits_rust(text) else self._aligned
+        whole = [number for number, kind in enumerate(kinds) if kind is not self._aligned]
+        apart = [number for number, kind in enumerate(kinds) if kind is self._aligned]
+        found = dict(zip(whole, encode_rust(self._rust, [texts[n] for n in whole], fast)))
+        if apart:
+            words = [splitter.tokenize(texts[number]) for number in apart]
+            encoded = encode_rust(self._of_words, words, fast, is_pretokenized=True)
+            found.update(zip(apart, encoded))
+        return [kind(found[n].ids, found[n], texts[n], self) for n, kind in enumerate(kinds)]
 
-    def _kind_of(self, text):
-        """Return the class of a text's pieces."""
-        if self.splitter is None or any(mark in text for mark in self.added_tokens.values()):
-            return LibraryPieces
-        return SplitPieces if self.splitter.suits_rust(text) else AlignedPieces
+    def ids_of(self, texts):
+        """Return the ids of each text without special tokens; the fastest way for large corpora."""
+        return [pieces.ids for pieces in self._pieces(texts, fast=True)]
 
     @functools.cached_property
     def _of_words(self):
@@ -481,9 +469,7 @@ eos_token_id : int or None
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """
-        pairs = None if pair is None else [pair]
-        frames = self._around(add_special_tokens, **special)
-        return self._rows([text], pairs, max_length, frames)[0]
+        return self._rows([(text, pair)], max_length, add_special_tokens, **special)[0]
 
     def encode_batch(
         self,
@@ -509,14 +495,12 @@ eos_token_id : int or None
             As in :meth:`encode`.
         """
         texts = list_of_texts(texts, 'texts')
-        if pairs is not None:
-            pairs = list_of_texts(pairs, 'pairs')
-            if len(pairs) != len(texts):
-                raise InputError(
-                    f'{len(texts)} texts but {len(pairs)} pairs: their numbers must be equal'
-                )
-        frames = self._around(add_special_tokens, **special)
-        rows = self._rows(texts, pairs, max_length, frames)
+        others = [None] * len(texts) if pairs is None else list_of_texts(pairs, 'pairs')
+        if len(others) != len(texts):
+            raise InputError(
+                f'{len(texts)} texts but {len(others)} pairs: their numbers must be equal'
+            )
+        rows = self._rows(list(zip(texts, others)), max_length, add_special_tokens, **special)
         if not pad:
             return BatchEncoding(rows, None, None)
         length = max(map(len, rows), default=0)
@@ -549,14 +533,8 @@ eos_token_id : int or None
         """
         ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
         parts = [(index // _TEXTS, end // _CHARACTERS) for index, end in enumerate(ends)]
-        frames = self._around(add_special_tokens)
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
-            texts, others = map(list, zip(*(pair for _, pair in part)))
-            if all(other is None for other in others):
-                others = None
-            else:  # a second text without a piece is left out
-                others = [other or '' for other in others]
-            yield from self._rows(texts, others, max_length, frames)
+            yield from self._rows([pair for _, pair in part], max_length, add_special_tokens)
 
     def with_special_tokens(self, ids, pair_ids=None):
         """Add the special tokens to the ids of a text or of a pair.
@@ -574,49 +552,40 @@ eos_token_id : int or None
         start : int
             Position of the first id of the last text.
         """
-        texts = [ids] if pair_ids is None else [ids, pair_ids]
-        frame = self._frames[len(texts) - 1]
-        *before, after = frame.ids
-        parts = [part for pair in zip(before, texts) for part in pair]
-        joined = np.concatenate([*parts, after]).astype(np.int32)
-        types = np.zeros_like(joined)
-        frame.fill_types(types, list(map(len, texts)))
-        return joined, types, sum(map(len, parts[:-1]))
+        texts = [list(part) for part in (ids, pair_ids) if part is not None]
+        frame, lengths = self._frames[len(texts) - 1], list(map(len, texts))
+        row = Encoding(frame, (), texts, lengths)
+        return row.input_ids, row.token_types, len(row) - len(frame.ids[-1]) - lengths[-1]
 
     def pair_size(self):
         """Return the number of special tokens of a pair."""
         return self._frames[1].size
 
-    def _around(self, add_special_tokens):
-        """Return the special tokens around a text and around a pair."""
-        frames = self._frames
-        if self._fields.get('truncation_side') == 'left':
-            frames = tuple(frame._replace(cuts_left=True) for frame in frames)
-        if add_special_tokens:
-            return frames
-        return tuple(frame.without_tokens() for frame in frames)
+    def _frames_with(self):
+        """Return the special tokens around a text and a pair, with a family's options."""
+        return self._frames
 
-    def _rows(self, texts, pairs, max_length, frames):
-        """Return an Encoding for each text or pair."""
-        if max_length is not None:
-            needed = frames[0 if pairs is None else 1].size
-            if max_length < needed:
-                raise InputError(
-                    f'max_length is {max_length}; {"a text" if pairs is None else "a pair"} needs '
-                    f'at least {needed} for its special tokens'
-                )
-        pieces = self._pieces(texts if pairs is None else [*texts, *pairs])
-        rows = []
-        for number in range(len(texts)):
-            parts = pieces[number :: len(texts)]
-            ids = [part.ids() for part in parts]
-            frame = frames[len(ids) - 1 if ids[-1] else 0]
-            lengths = list(map(len, ids))
-            if max_length is not None:
-                room = max_length - frame.size
-                if sum(lengths) > room:
-                    lengths = _cut(lengths, room)
-                    frame = frame if lengths[-1] else frames[0]
+    def _rows(self, pairs, max_length, add_special_tokens, **special):
+        """Return an Encoding for each text and its second text, or None."""
+        frames = self._frames_with(**special) if special else self._frames
+        if not add_special_tokens:
+            frames = [frame.without_tokens() for frame in frames]
+        are_pairs = any(other is not None for _, other in pairs)
+        if max_length is not None and max_length < frames[are_pairs].size:
+            raise InputError(
+                f'max_length is {max_length}; {"a pair" if are_pairs else "a text"} needs at least '
+                f'{frames[are_pairs].size} for its special tokens'
+            )
+        texts = [(text,) if other is None else (text, other) for text, other in pairs]
+        pieces, rows = iter(self._pieces([text for pair in texts for text in pair])), []
+        for pair in texts:
+            parts = [next(pieces) for _ in pair]
+            ids = [part.ids for part in parts]
+            # a second text without a piece is left out
+            frame, lengths = frames[len(ids) - 1 if ids[-1] else 0], list(map(len, ids))
+            if max_length is not None and sum(lengths) > max_length - frame.size:
+                lengths = _cut(lengths, max_length - frame.size)
+                frame = frame if lengths[-1] else frames[0]
             rows.append(Encoding(frame, parts, ids, lengths))
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)
@@ -696,12 +665,13 @@ eos_token_id : int or None
         }
         tokenizer = cls.__new__(cls)  # its arguments are the files
         tokenizer._set_up(rust, **{**given, **kwargs})
-        return tokenizer.with_settings(settings)
+        return tokenizer.with_fields(settings.saved_fields)
 
-    def with_settings(self, settings):
-        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
-        roles = {f'{role}_token': token for role, token in settings.roles.items()}
-        self._fields = {**roles, **settings.fields}
+    def with_fields(self, fields):
+        """Keep the fields of tokenizer_config.json, for saving; returns the tokenizer."""
+        self._fields = fields
+        if fields.get('truncation_side') == 'left':
+            self._frames = tuple(frame._replace(cuts_left=True) for frame in self._frames)
         return self
 
     @classmethod
@@ -804,7 +774,7 @@ def open_tokenizer(file, classes, **kwargs):
             if file.settings.ask_more_of(tokenizer):
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
                 return Tokenizer.of_settings(rust, file.settings, max_len=max_len)
-            return tokenizer.with_settings(file.settings)
+            return tokenizer.with_fields(file.settings.saved_fields)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
     hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'

@@ -12,8 +12,7 @@
 ``generation``
     Greedy, by GPT-2 with random weights.
 ``training``
-    A step (forward, backward, clipping, Adam) of the ``--task``, or the whole program that
-    fine-tunes a classifier, in a separate process.
+    A step (forward, backward, clipping, Adam) of the ``--task``.
 ``serving``
     Requests for a classifier, each with one text of ``--file``, by several clients.
 
@@ -39,7 +38,6 @@ from model_zoo.util.reading import read_json
 
 #: where `--page` puts the table
 BEGIN, END = '.. the table of speed:', '.. end of the table of speed'
-DEMO = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'demo_data')
 PRECISIONS = ('float32', 'bfloat16', 'int8', 'float16')
 #: engine -> what it needs, and its precisions
 ENGINES = {
@@ -84,7 +82,6 @@ PEERS = {
         Peer('torch', 'pytorch:training', TORCH, HALF, ('classifier',)),
         Peer('torch', 'pytorch:training', TORCH, tasks=('pretraining', 'gpt2')),
         Peer('original', 'pytorch:original_training', ORIGINAL, tasks=('gpt2', 'transfo_xl')),
-        Peer('torch', 'programs:train_peer', TORCH, HALF, ('program',)),
     ),
     'serving': (Peer('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),),
 }
@@ -101,7 +98,6 @@ TASKS = {
     'pretraining': (12, None),
     'gpt2': (12, 50257),
     'transfo_xl': (6, 267735),
-    'program': (None, None),
 }
 
 
@@ -127,16 +123,12 @@ def parse_arguments(argv=None):
     add('--new_tokens', type=int, default=128, help='of generation')
     add('--task', default='classifier', choices=TASKS, help='of training')
     add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
-    add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder), serving and program')
+    add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder) and serving')
     add('--file', help='of vectors and serving: one text per line')
     add('--count', type=int, default=400, help='how many of the texts')
-    add('--max_len', type=int, default=256, help='in tokens, of vectors and program')
+    add('--max_len', type=int, default=256, help='in tokens, of vectors')
     add('--clients', type=int, nargs='+', default=[1, 8, 64], help='of serving')
     add('--requests', type=int, default=500, help='of serving, in a turn')
-    add('--train_file', default=os.path.join(DEMO, 'train.tsv'), help='of program: TSV')
-    add('--dev_file', default=os.path.join(DEMO, 'dev.tsv'), help='of program: TSV')
-    add('--epochs', type=int, default=1, help='of program')
-    add('--batch_size', type=int, default=32, help='of program')
     add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
     add('--json', metavar='FILE', help='file for the rows')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
@@ -159,11 +151,10 @@ def parse_arguments(argv=None):
 def contenders(args):
     """Return this project's contenders in all engines and checkouts, and the peers."""
     engines = ENGINES if args.work != 'training' else {None: ((), (*HALF, 'float16'))}
-    make = 'programs:train' if args.task == 'program' else OURS[args.work]
     ours = [
         Contender(
             ' '.join(filter(None, ('ours,', engine, precision))),
-            make,
+            OURS[args.work],
             needs,
             {'precision': precision, **({'engine': engine} if engine else {})},
         )
@@ -193,8 +184,6 @@ def cases(args):
         return [Case(str(count), count, count)], 'sentences/s'
     if args.work == 'serving':
         return [Case(f'{n} clients', n, args.requests) for n in args.clients], 'requests/s'
-    if args.task == 'program':
-        return [Case('program', None, args.epochs)], 'epochs/s'
     default = {'forward': '1x32,1x128,8x128,32x128', 'generation': '1x32,8x32'}
     text = args.shapes or default.get(args.work, '1x128,8x128')
     shapes = [tuple(map(int, shape.split('x'))) for shape in text.split(',')]
@@ -242,10 +231,10 @@ def run(args):
         args.classifier = os.path.join(args.folder, 'classifier')
         if args.work == 'generation' and not os.path.isdir(args.gpt2):
             run_apart('gluon:write_gpt2', args)
-        if args.work == 'serving' or args.task == 'program':
+        if args.work == 'serving':
             run_apart('gluon:write_classifier', args)
         # a call of forward or a step is short; another one before it warms the caches
-        warm = args.work == 'forward' or (args.work == 'training' and args.task != 'program')
+        warm = args.work in ('forward', 'training')
         return measure(everyone, what, args, warm, CHECKS.get(args.work)), unit
 
 

@@ -140,10 +140,7 @@ def training(options, precision):
                 return losses.mean()
             return block(batch[0], lm_labels=batch[0]) if is_lm else block(*batch)
 
-        def update():
-            updater.update(1, workers)
-
-        return _step(compute, update)
+        return _step(compute, lambda: updater.update(1, workers))
 
     return prepare
 

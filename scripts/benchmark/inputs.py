@@ -1,6 +1,5 @@
 """Inputs of all contenders, without a framework: words, texts, and the sizes of models."""
 
-import csv
 import itertools
 
 import numpy as np
@@ -81,10 +80,3 @@ def read_sentences(options):
     with open(options.file, encoding='utf-8') as file:
         lines = (line.strip() for line in file)
         return list(itertools.islice((line for line in lines if line), options.count))
-
-
-def read_rows(path):
-    """Return the texts and labels of a TSV file with a head."""
-    with open(path, encoding='utf-8') as file:
-        _, *rows = csv.reader(file, delimiter='\t', quoting=csv.QUOTE_NONE)
-    return [row[0] for row in rows], [row[1] for row in rows]

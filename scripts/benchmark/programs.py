@@ -1,4 +1,4 @@
-"""Contenders that are programs: a whole training, and a server with its clients."""
+"""Contenders that are servers, with their clients."""
 
 import atexit
 import http.client
@@ -16,58 +16,17 @@ from inputs import read_sentences
 PATIENCE = 1800  # seconds: a busy machine is slow, which isn't a failure
 
 
-def _script(name):
-    """Return the command of a script of the worker's checkout."""
-    return [sys.executable, os.path.join(os.environ['PYTHONPATH'], 'scripts', f'{name}.py')]
-
-
-def _peer(call):
-    """Return the command that calls a function of pytorch.py with the arguments that follow."""
-    code = f'import sys; sys.path.insert(0, {HERE!r}); import pytorch as p; p.{call}(*sys.argv[1:])'
-    return [sys.executable, '-c', code]
-
-
-def train(options, precision):
-    """scripts/finetune_classifier.py, from the command to the trained model."""
-    flags = {
-        'train_file': options.train_file,
-        'dev_file': options.dev_file,
-        'bert_model': options.model,
-        'output_dir': os.path.join(options.folder, 'ours'),
-        'optimizer': 'openaiadam',
-        'lr': 5e-5,
-        **{name: getattr(options, name) for name in ('epochs', 'batch_size', 'max_len')},
-    }
-    words = [f'--{name}={value}' for name, value in flags.items()]
-    command = [*_script('finetune_classifier'), *words, '--dtype', precision]
-    command.append('--overwrite_output_dir')
-    return lambda case: lambda: _run(command)
-
-
-def train_peer(options, precision):
-    """The same with transformers' parts."""
-    files = options.classifier, options.train_file, options.dev_file
-    sizes = options.epochs, options.batch_size, options.max_len
-    output = os.path.join(options.folder, 'theirs')
-    command = [*_peer('train_program'), *files, *sizes, precision, output]
-    return lambda case: lambda: _run(command)
-
-
-def _run(command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-
-
 def serve(options, engine, precision):
     """``zoo serve``, and clients that send it texts."""
-    command = [*_script('serve'), f'model={options.classifier}', '--engine', engine]
-    return _clients(options, [*command, '--precision', precision, '--port'])
+    script = os.path.join(os.environ['PYTHONPATH'], 'scripts', 'serve.py')  # of the checkout
+    flags = ['--engine', engine, '--precision', precision, '--port']
+    return _clients(options, [sys.executable, script, f'model={options.classifier}', *flags])
 
 
 def serve_peer(options, precision):
     """Transformers' pipeline behind Starlette, and the same clients."""
-    return _clients(options, [*_peer('serve'), options.classifier])
+    code = f'import sys; sys.path.insert(0, {HERE!r}); import pytorch; pytorch.serve(*sys.argv[1:])'
+    return _clients(options, [sys.executable, '-c', code, options.classifier])
 
 
 def _clients(options, command):

@@ -8,7 +8,6 @@ from inputs import (
     bert_feed,
     bert_sizes,
     prompts,
-    read_rows,
     read_sentences,
     training_batches,
     transfo_xl_sizes,
@@ -149,56 +148,14 @@ def _steps(options, model, loss_of):
         rows = training_batches(options, shape)
 
         def step():
-            _update(model, optimizer, loss_of(*map(torch.from_numpy, next(rows))))
+            loss_of(*map(torch.from_numpy, next(rows))).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+            optimizer.step()
+            optimizer.zero_grad()
 
         return step
 
     return prepare
-
-
-def _update(model, optimizer, loss):
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-    optimizer.step()
-    optimizer.zero_grad()
-
-
-def train_program(folder, train_file, dev_file, epochs, batch_size, max_len, precision, output):
-    """Fine-tune a classifier as transformers' examples do, from the files to the saved model."""
-    import transformers
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    names = sorted(set(read_rows(train_file)[1]))
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        folder, num_labels=len(names), ignore_mismatched_sizes=True
-    )
-    collate = transformers.DataCollatorWithPadding(tokenizer)
-
-    def loader(path, **flags):
-        texts, labels = read_rows(path)
-        made = tokenizer(texts, truncation=True, max_length=int(max_len))
-        rows = [
-            {**{key: made[key][row] for key in made}, 'labels': names.index(label)}
-            for row, label in enumerate(labels)
-        ]
-        return torch.utils.data.DataLoader(rows, collate_fn=collate, **flags)
-
-    train = loader(train_file, batch_size=int(batch_size), shuffle=True)
-    dev = loader(dev_file, batch_size=8)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01)
-    cast = torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16')
-    for _ in range(int(epochs)):
-        model.train()
-        for batch in train:
-            with cast:
-                loss = model(**batch).loss
-            _update(model, optimizer, loss)
-            loss.item()
-        model.eval()
-        with torch.no_grad(), cast:
-            right = [(model(**batch).logits.argmax(-1) == batch['labels']).sum() for batch in dev]
-        print('right:', sum(right).item(), flush=True)
-    model.save_pretrained(output)
 
 
 def serve(folder, port):

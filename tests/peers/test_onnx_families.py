@@ -4,20 +4,28 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from variant_models import MAKERS
 
 import bert
 import gpt
 import gpt2
-import transfo_xl
 from export import ExportError, export_onnx
 from model_zoo.checkpoint.readers import read_sums
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.onnx import OPSET, graph
+from model_zoo.registry import get_family
 
 onnx = pytest.importorskip('onnx')
 onnxruntime = pytest.importorskip('onnxruntime')
 pytestmark = pytest.mark.peers
 
+#: the other heads have the operators of these
+VARIANTS = [
+    (family, block)
+    for family in MAKERS
+    for block in get_family(family).blocks
+    if block.__name__.endswith(('Model', 'ForPreTraining', 'ForMaskedLM', 'Classification'))
+]
 SIZE = 90
 LAYERS = 2
 HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
@@ -39,11 +47,6 @@ def decoder(name, **options):
     kind = getattr(family, name)
     config = tiny.decoder_config(kind.config_class, SIZE, n_layer=LAYERS, n_positions=64)
     return initialized(kind(config, **options))
-
-
-def transformer_xl(kind=transfo_xl.TransfoXLLMHeadModel, scale=0.1, **sizes):
-    sizes = {'cutoffs': [20, 50], 'n_layer': LAYERS, 'tgt_len': 8, 'mem_len': 8, **sizes}
-    return tiny.make(kind, SIZE, scale, **sizes)
 
 
 class Runner:
@@ -70,6 +73,7 @@ def only_standard_operators(path):
 
 
 STATE, CHOICE = ['last_hidden_state'], ['logits', 'mc_logits']
+LAYERS_BEFORE = ['hidden_states_0', 'hidden_states_1']
 
 
 @pytest.mark.parametrize(
@@ -77,12 +81,7 @@ STATE, CHOICE = ['last_hidden_state'], ['logits', 'mc_logits']
     [
         ('OpenAIGPTModel', {}, [], STATE),
         ('GPT2Model', {}, [], STATE),
-        (
-            'GPT2Model',
-            {'output_all_encodings': True},
-            [],
-            ['hidden_states_0', 'hidden_states_1', *STATE],
-        ),
+        ('GPT2Model', {'output_all_encodings': True}, [], [*LAYERS_BEFORE, *STATE]),
         ('OpenAIGPTDoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
         ('GPT2DoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
     ],
@@ -107,35 +106,12 @@ def test_pruned_heads_of_a_language_model(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    'options',
-    [{'div_val': 2}, {'same_length': False}, {'ext_len': 3}, {'mem_len': 0, 'same_length': False}],
-)
-def test_transfo_xl(options, tmp_path):
-    for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel):
-        block = transformer_xl(kind, **options)
-        run = exported(block, tmp_path)
-        mems = [f'mems.{layer}' for layer in range(LAYERS)] + ['mems_length']
-        mems = mems if block.config.mem_len else []
-        assert sorted(run.inputs) == sorted(['input_ids', 'valid_length', *mems])
-        first = 'logits' if block is not block.base else 'last_hidden_state'
-        assert run.outputs == [first, *(f'new_{each}' for each in mems)]
-        assert only_standard_operators(tmp_path / 'model.onnx')
-
-
 BLOCKS = {
     'bert': lambda: bert_block('BertForSequenceClassification'),
     'sentences': lambda: initialized(bert.BertSentenceEncoder(CONFIG)),
     'gpt': lambda: decoder('OpenAIGPTLMHeadModel'),
     'gpt2': lambda: decoder('GPT2LMHeadModel'),
-    'transfo_xl': transformer_xl,
 }
-
-
-def test_fused_operators_in_8_bits(tmp_path):
-    path = export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', optimize=True, precision='int8')
-    kinds = [node.op_type for node in onnx.load(path).graph.node]
-    assert kinds.count('QAttention') == LAYERS
 
 
 @pytest.mark.parametrize('options', [{}, {'precision': 'int8'}])
@@ -165,11 +141,8 @@ def test_each_class_of_bert(name, tmp_path):
     model = onnx.load(export_onnx(block, str(tmp_path), 'model'))
     onnx.checker.check_model(model, full_check=True)
     assert [(each.domain, each.version) for each in model.opset_import] == [('', OPSET)]
-    assert [each.name for each in model.graph.input] == [
-        'input_ids',
-        'token_type_ids',
-        'attention_mask',
-    ]
+    names = [each.name for each in model.graph.input]
+    assert names == ['input_ids', 'token_type_ids', 'attention_mask']
     first = model.graph.input[0].type.tensor_type
     assert all(axis.dim_param for axis in first.shape.dim)
     assert first.elem_type == onnx.TensorProto.INT64
@@ -183,18 +156,27 @@ def test_each_class_of_bert(name, tmp_path):
     assert written == ['model.onnx', 'model.onnx-SHA256SUMS']
 
 
-def test_all_fusions_are_found(tmp_path):
-    path = export_onnx(
-        bert_block('BertForSequenceClassification'), str(tmp_path), 'model', optimize=True
-    )
+FUSED = {'BiasGelu': LAYERS, 'SkipLayerNormalization': 2 * LAYERS, 'EmbedLayerNormalization': 1}
+
+
+@pytest.mark.parametrize(
+    'options, counts',
+    [({}, {'Attention': LAYERS, **FUSED}), ({'precision': 'int8'}, {'QAttention': LAYERS})],
+)
+def test_all_fusions_are_found(options, counts, tmp_path):
+    path = export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', optimize=True, **options)
     kinds = [node.op_type for node in onnx.load(path).graph.node]
-    for name, count in (
-        ('Attention', LAYERS),
-        ('BiasGelu', LAYERS),
-        ('SkipLayerNormalization', 2 * LAYERS),
-        ('EmbedLayerNormalization', 1),
-    ):
-        assert kinds.count(name) == count, name
+    assert {name: kinds.count(name) for name in counts} == counts
+
+
+@pytest.mark.parametrize('family, block_class', VARIANTS)
+def test_variants(tmp_path, family, block_class):
+    """Which ONNX Runtime compares with the block, for masks with holes."""
+    block, _ = MAKERS[family](tmp_path / 'words')
+    block = tiny.initialized(block_class(block.config), 0.3)
+    model = onnx.load(export_onnx(block, str(tmp_path / 'out'), 'model'))
+    types = set() if 'token_types' in block_class.unused_inputs else {'token_type_ids'}
+    assert {each.name for each in model.graph.input} == {'input_ids', 'attention_mask', *types}
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,6 @@ def test_doctor(capsys, monkeypatch):
     run(script)
     out = capsys.readouterr().out
     assert 'NumPy' in out and re.search(r'MXNet +1\.', out)
-    assert 'gluon-transformer-zoo[horovod]' not in out  # which pip alone doesn't build for MXNet
     monkeypatch.setattr(script, '_version', {'onnxruntime': '1.18.1'}.get)
     run(script)
     assert 'pip install -U onnxruntime' in capsys.readouterr().out

@@ -9,27 +9,13 @@ import logging
 import mxnet as mx
 
 import bert
-from bert import BertConfig
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.losses import span_cross_entropy
 
 from .file_utils import archive_map
 from .torch_like import TorchLike
 
-__all__ = [
-    'PRETRAINED_MODEL_ARCHIVE_MAP',
-    'BertConfig',
-    'BertForMaskedLM',
-    'BertForMultipleChoice',
-    'BertForNextSentencePrediction',
-    'BertForPreTraining',
-    'BertForQuestionAnswering',
-    'BertForSequenceClassification',
-    'BertForTokenClassification',
-    'BertModel',
-    'load_tf_weights_in_bert',
-]
-
+BertConfig = bert.BertConfig
 #: names that `BertModel.from_pretrained` takes -> what they are called here
 PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('bert')
 

@@ -1,21 +1,18 @@
 """GPT-2, called as ``modeling_gpt2.py`` of pytorch-pretrained-bert 0.6.2."""
 
 import gpt2
-from gpt2 import GPT2Config
 
 from .file_utils import archive_map
-from .modeling_openai import DecoderLike, DoubleHeads, load_tf_weights_in_openai_gpt
+from .modeling_openai import (
+    CHOICES,
+    TEXT,
+    DecoderLike,
+    DoubleHeads,
+    load_tf_weights_in_openai_gpt,
+)
 from .torch_like import TorchLike
 
-__all__ = [
-    'PRETRAINED_MODEL_ARCHIVE_MAP',
-    'GPT2Config',
-    'GPT2DoubleHeadsModel',
-    'GPT2LMHeadModel',
-    'GPT2Model',
-    'load_tf_weights_in_gpt2',
-]
-
+GPT2Config = gpt2.GPT2Config
 #: names that `GPT2Model.from_pretrained` takes -> what they are called here
 PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('gpt2')
 
@@ -39,7 +36,7 @@ class GPT2Model(DecoderLike, gpt2.GPT2Model):
     presents : list
     """
 
-    order = ('input_ids', 'position_ids', 'token_type_ids', 'past', 'head_mask', 'valid_length')
+    order = (*TEXT, 'past', 'head_mask', 'valid_length')
 
 
 class _GPT2Head(TorchLike):
@@ -56,15 +53,7 @@ class GPT2LMHeadModel(_GPT2Head, gpt2.GPT2LMHeadModel):
     lm_labels : (..., length), optional
     """
 
-    order = (
-        'input_ids',
-        'position_ids',
-        'token_type_ids',
-        'lm_labels',
-        'past',
-        'head_mask',
-        'valid_length',
-    )
+    order = (*TEXT, 'lm_labels', 'past', 'head_mask', 'valid_length')
 
 
 class GPT2DoubleHeadsModel(DoubleHeads, _GPT2Head, gpt2.GPT2DoubleHeadsModel):
@@ -82,14 +71,4 @@ class GPT2DoubleHeadsModel(DoubleHeads, _GPT2Head, gpt2.GPT2DoubleHeadsModel):
         See `GPT2Model`.
     """
 
-    order = (
-        'input_ids',
-        'mc_token_ids',
-        'lm_labels',
-        'mc_labels',
-        'token_type_ids',
-        'position_ids',
-        'past',
-        'head_mask',
-        'valid_length',
-    )
+    order = (*CHOICES, 'past', 'head_mask', 'valid_length')

@@ -1,22 +1,17 @@
 """OpenAI GPT, called as ``modeling_openai.py`` of pytorch-pretrained-bert 0.6.2."""
 
 import gpt
-from gpt import OpenAIGPTConfig
 
 from .file_utils import archive_map
 from .torch_like import TorchLike
 
-__all__ = [
-    'PRETRAINED_MODEL_ARCHIVE_MAP',
-    'OpenAIGPTConfig',
-    'OpenAIGPTDoubleHeadsModel',
-    'OpenAIGPTLMHeadModel',
-    'OpenAIGPTModel',
-    'load_tf_weights_in_openai_gpt',
-]
-
+OpenAIGPTConfig = gpt.OpenAIGPTConfig
 #: names that `OpenAIGPTModel.from_pretrained` takes -> what they are called here
 PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('gpt')
+
+TEXT = ('input_ids', 'position_ids', 'token_type_ids')
+HEADS = ('input_ids', 'mc_token_ids', 'lm_labels', 'mc_labels')
+CHOICES = (*HEADS, 'token_type_ids', 'position_ids')
 
 
 def load_tf_weights_in_openai_gpt(model, checkpoint_path):
@@ -65,7 +60,7 @@ class OpenAIGPTModel(DecoderLike, gpt.OpenAIGPTModel):
         States of the embedding, and of each layer.
     """
 
-    order = ('input_ids', 'position_ids', 'token_type_ids', 'head_mask', 'valid_length')
+    order = (*TEXT, 'head_mask', 'valid_length')
 
 
 class _GPTHead(TorchLike):
@@ -82,14 +77,7 @@ class OpenAIGPTLMHeadModel(_GPTHead, gpt.OpenAIGPTLMHeadModel):
     lm_labels : (..., length), optional
     """
 
-    order = (
-        'input_ids',
-        'position_ids',
-        'token_type_ids',
-        'lm_labels',
-        'head_mask',
-        'valid_length',
-    )
+    order = (*TEXT, 'lm_labels', 'head_mask', 'valid_length')
 
 
 class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsModel):
@@ -107,13 +95,4 @@ class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsM
         See `OpenAIGPTModel`.
     """
 
-    order = (
-        'input_ids',
-        'mc_token_ids',
-        'lm_labels',
-        'mc_labels',
-        'token_type_ids',
-        'position_ids',
-        'head_mask',
-        'valid_length',
-    )
+    order = (*CHOICES, 'head_mask', 'valid_length')

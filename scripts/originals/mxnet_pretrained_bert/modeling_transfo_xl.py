@@ -6,19 +6,11 @@ The memories are lists of the layers' arrays only, as in the original; all posit
 import mxnet as mx
 
 import transfo_xl
-from transfo_xl import TransfoXLConfig
 
 from .file_utils import archive_map
 from .torch_like import TorchLike
 
-__all__ = [
-    'PRETRAINED_MODEL_ARCHIVE_MAP',
-    'TransfoXLConfig',
-    'TransfoXLLMHeadModel',
-    'TransfoXLModel',
-    'load_tf_weights_in_transfo_xl',
-]
-
+TransfoXLConfig = transfo_xl.TransfoXLConfig
 #: names that `TransfoXLModel.from_pretrained` takes -> what they are called here
 PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('transfo_xl')
 

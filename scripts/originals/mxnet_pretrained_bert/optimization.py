@@ -1,7 +1,7 @@
 """BERT's optimizer and the schedules, by the names of ``optimization.py``.
 
 The optimizers hold their parameters and have `step`, as torch's do. `model_zoo.optimizer`'s rules
-do the arithmetic, with one Trainer per group of parameters.
+do the arithmetic, one for each group of parameters.
 """
 
 import logging
@@ -63,13 +63,14 @@ class TorchLikeOptimizer:
 
     #: the step whose learning rate the first update has
     first_step = 0
+    #: the optimizer of MXNet that does the arithmetic
+    rule_class = None
     #: names of the two moments in `state_dict`
     moments = ()
 
     def __init__(self, params, schedule, warmup, t_total, **defaults):
         self.defaults = {**defaults, 'schedule': _schedule(schedule, warmup, t_total)}
-        self.param_groups = []
-        self._trainers = []
+        self.param_groups, self._updaters = [], []
         params = _listed(params)
         if not params:
             raise InputError('there are no parameters to optimize')
@@ -83,44 +84,41 @@ class TorchLikeOptimizer:
         group['schedule'] = _schedule(group['schedule'], -1, -1)
         if group['lr'] is None:
             raise InputError('lr is missing: give the learning rate, of the class or of each group')
-        trainer = None
-        if params:
-            trainer = mx.gluon.Trainer(params, self._make_rule(group), update_on_kvstore=False)
         for parameter in params:
             if parameter.grad_req != 'null':
                 parameter.grad_req = 'add'
+        rule = self.rule_class(
+            multi_precision=any(np.dtype(p.dtype) == np.float16 for p in params),
+            param_dict=dict(enumerate(params)),
+        )
         self.param_groups.append(group)
-        self._trainers.append(trainer)
+        self._updaters.append(mx.optimizer.get_updater(rule))
 
-    def _make_rule(self, group):
-        """Return the MXNet optimizer of a group."""
-        raise NotImplementedError
-
-    def _options(self, group):
-        """Return the options that all MXNet optimizers take."""
-        return {
-            'learning_rate': group['lr'],
-            'beta1': group['b1'],
-            'beta2': group['b2'],
-            'epsilon': group['e'],
-            'wd': group['weight_decay'],
-            'max_grad_norm': group['max_grad_norm'],
-            'multi_precision': any(np.dtype(p.dtype) == np.float16 for p in group['params']),
-        }
+    def _groups(self):
+        """Yield each group with its updater and its rule, which has the group's options."""
+        for group, updater in zip(self.param_groups, self._updaters):
+            rule = updater.optimizer
+            rule.beta1, rule.beta2, rule.epsilon = group['b1'], group['b2'], group['e']
+            rule.wd, rule.max_grad_norm = group['weight_decay'], group['max_grad_norm']
+            rule.vector_l2 = group.get('vector_l2')
+            yield group, updater, rule
 
     def step(self, closure=None):
         """Update the parameters by their gradients."""
         loss = None if closure is None else closure()
-        for group, trainer in zip(self.param_groups, self._trainers):
-            if trainer is None:
-                continue
-            rule = trainer._optimizer
-            for name, value in vars(self._make_rule(group)).items():  # they may have been changed
-                if name in ('beta1', 'beta2', 'epsilon', 'wd', 'max_grad_norm', 'vector_l2'):
-                    setattr(rule, name, value)
+        for group, updater, rule in self._groups():
             factor = group['schedule'].get_lr(rule.num_update + self.first_step)
             rule.lr = group['lr'] * factor
-            trainer.step(1, ignore_stale_grad=True)
+            fresh = {
+                number: parameter
+                for number, parameter in enumerate(group['params'])
+                if parameter.grad_req != 'null' and parameter.data()._fresh_grad
+            }
+            weights = [parameter.data() for parameter in fresh.values()]
+            if fresh:
+                updater(list(fresh), [parameter.grad() for parameter in fresh.values()], weights)
+            for weight in weights:
+                weight._fresh_grad = False
         return loss
 
     def zero_grad(self):
@@ -133,25 +131,24 @@ class TorchLikeOptimizer:
     def get_lr(self):
         """Return each parameter's learning rate at its next step, or ``[0]`` before the first."""
         rates = []
-        for group, trainer in zip(self.param_groups, self._trainers):
-            counts = {} if trainer is None else trainer._optimizer._index_update_count
-            for index in range(len(group['params'])):
-                if index not in counts:
+        for group, _, rule in self._groups():
+            for number in range(len(group['params'])):
+                if number not in rule._index_update_count:
                     return [0]
-                rates.append(group['lr'] * group['schedule'].get_lr(counts[index], nowarn=True))
+                count = rule._index_update_count[number]
+                rates.append(group['lr'] * group['schedule'].get_lr(count, nowarn=True))
         return rates
 
     def state_dict(self):
         """Return the state for `load_state_dict`."""
         state, groups, start = {}, [], 0
-        for group, trainer in zip(self.param_groups, self._trainers):
-            for index in range(len(group['params'])):
-                moments = _moments(trainer, index)
-                if moments is not None:
-                    state[start + index] = {
-                        'step': trainer._optimizer._index_update_count[index],
-                        **{name: array.copy() for name, array in zip(self.moments, moments)},
-                    }
+        for group, updater, rule in self._groups():
+            for number, arrays in updater.states.items():
+                moments = zip(self.moments, _moments_of(arrays))
+                state[start + number] = {
+                    'step': rule._index_update_count[number],
+                    **{name: array.copy() for name, array in moments},
+                }
             numbers = list(range(start, start + len(group['params'])))
             groups.append({**group, 'params': numbers})
             start += len(numbers)
@@ -159,30 +156,23 @@ class TorchLikeOptimizer:
 
     def load_state_dict(self, state_dict):
         """Continue from the state of another optimizer of the same groups."""
-        groups = state_dict['param_groups']
+        groups, states = state_dict['param_groups'], state_dict['state']
         sizes = [len(group['params']) for group in groups]
         ours = [len(group['params']) for group in self.param_groups]
         if sizes != ours:
             raise InputError(f'the state is of groups of {sizes} parameters, and there are {ours}')
-        for group, trainer, saved in zip(self.param_groups, self._trainers, groups):
+        for (group, updater, rule), saved in zip(self._groups(), groups):
             group.update({name: value for name, value in saved.items() if name != 'params'})
-            for index, number in enumerate(saved['params']):
-                if number in state_dict['state']:
-                    self._load_state(trainer, index, group, state_dict['state'][number])
-
-    def _load_state(self, trainer, index, group, saved):
-        parameter, rule = group['params'][index], trainer._optimizer
-        if not trainer._kv_initialized:
-            trainer._init_kvstore()
-        for updater, ctx in zip(trainer._updaters, parameter.list_ctx()):
-            weight = parameter.data(ctx)
-            updater.states[index] = rule.create_state_multi_precision(index, weight)
-            updater.states_synced[index] = True
-            for name, array in zip(self.moments, _moments_of(updater.states[index])):
-                array[:] = saved[name]
-        for counts in rule._all_index_update_counts.values():
-            counts[index] = saved['step']
-        rule.num_update = max(rule.num_update, saved['step'])
+            for number, theirs in enumerate(saved['params']):
+                if theirs not in states:
+                    continue
+                weight, state = group['params'][number].data(), states[theirs]
+                updater.states[number] = rule.create_state_multi_precision(number, weight)
+                updater.states_synced[number] = True
+                for name, array in zip(self.moments, _moments_of(updater.states[number])):
+                    array[:] = state[name]
+                rule._index_update_count[number] = state['step']
+                rule.num_update = max(rule.num_update, state['step'])
 
     def __repr__(self):
         return f'{type(self).__name__}({len(self.param_groups)} groups of parameters)'
@@ -229,6 +219,7 @@ class BertAdam(TorchLikeOptimizer):
     >>> optimizer.zero_grad()
     """
 
+    rule_class = BERTAdam
     moments = ('next_m', 'next_v')
 
     def __init__(
@@ -245,12 +236,8 @@ class BertAdam(TorchLikeOptimizer):
         max_grad_norm=1.0,
         **kwargs,
     ):
-        options = {'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay}
-        options['max_grad_norm'] = max_grad_norm
-        super().__init__(params, schedule, warmup, t_total, lr=lr, **options)
-
-    def _make_rule(self, group):
-        return BERTAdam(**self._options(group))
+        options = {'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay}
+        super().__init__(params, schedule, warmup, t_total, **options, max_grad_norm=max_grad_norm)
 
 
 class OpenAIAdam(TorchLikeOptimizer):
@@ -268,6 +255,7 @@ class OpenAIAdam(TorchLikeOptimizer):
     """
 
     first_step = 1
+    rule_class = OpenAIRule
     moments = ('exp_avg', 'exp_avg_sq')
 
     def __init__(
@@ -285,12 +273,9 @@ class OpenAIAdam(TorchLikeOptimizer):
         max_grad_norm=-1,
         **kwargs,
     ):
-        options = {'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay}
+        options = {'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay}
         options.update(vector_l2=vector_l2, max_grad_norm=max_grad_norm)
-        super().__init__(params, schedule, warmup, t_total, lr=lr, **options)
-
-    def _make_rule(self, group):
-        return OpenAIRule(**self._options(group), vector_l2=group['vector_l2'])
+        super().__init__(params, schedule, warmup, t_total, **options)
 
 
 def _listed(params):
@@ -306,13 +291,6 @@ def _schedule(schedule, warmup, t_total):
     if schedule is not None and schedule not in KNOWN:
         raise UnknownNameError.of('schedule', schedule, KNOWN)
     return get_schedule(schedule, 1.0, warmup, t_total)
-
-
-def _moments(trainer, index):
-    if trainer is None or not trainer._kv_initialized:
-        return None
-    state = trainer._updaters[0].states.get(index)
-    return None if state is None else _moments_of(state)
 
 
 def _moments_of(state):

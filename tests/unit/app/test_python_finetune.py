@@ -12,7 +12,7 @@ import toy_data
 from script_runs import load_script, run
 
 import model_zoo
-from model_zoo.app.use import Labeller
+from model_zoo.app.use import results_of
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
@@ -150,28 +150,6 @@ def test_a_test_set_is_scored_or_predicted(folder):
         folder, 'text-classification', ROWS, test=[('a b',), ('c d',)], **SMALL
     )
     assert bare.test_scores == {} and len(bare.predictions) == 2
-
-
-CONTEXT = 'a b c d e f'
-OTHERS = {
-    'token-classification': ([(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy'),
-    'question-answering': ([('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1'),
-    'multiple-choice': ([('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy'),
-    'sentence-similarity': (
-        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6,
-        'spearman',
-    ),
-}
-
-
-@pytest.mark.parametrize('task', OTHERS)
-def test_other_tasks(folder, task):
-    rows, metric = OTHERS[task]
-    options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
-    options = {**options, 'max_length': 16}
-    trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
-    assert metric in trained.scores and len(trained.predictions) == 3
-    assert trained.test_scores.keys() == trained.scores.keys()
 
 
 def test_a_block_is_trained_in_place(folder):
@@ -346,7 +324,7 @@ def test_several_labels_a_text(folder, tmp_path):
     for (text, _), predicted in zip(rows, trained.predictions):
         scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
-    records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
+    records = results_of(trained.pipeline(), [text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     examined = json.loads((out / 'results.json').read_text())['examination']['dev']
     per_class = examined['tables']['Scores per label']

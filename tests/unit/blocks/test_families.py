@@ -1,5 +1,6 @@
 """The contract of all families: what each block of the registry does, beyond its own results."""
 
+import dataclasses
 import logging
 
 import mxnet as mx
@@ -9,13 +10,10 @@ import tiny
 from arrays import array, assert_equal, assert_same, flatten, imported
 from halves import HALVES
 
-import bert
-import gpt
-import gpt2
-import transfo_xl
 from export import export_block
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
+from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import list_families
 
 FAMILIES = {family.name: family for family in list_families()}
@@ -35,51 +33,24 @@ MASKED = {name: cls for name, cls in BLOCKS.items() if 'head_mask' in cls.input_
 SOME = {
     name: BLOCKS[name]
     for name in (
-        'BertModel',
-        'BertForPreTraining',
-        'BertForMultipleChoice',
-        'BertForQuestionAnswering',
-        'BertSentenceEncoder',
-        'RobertaModel',
-        'RobertaForSequenceClassification',
-        'DistilBertModel',
-        'DistilBertForSequenceClassification',
-        'ElectraForMaskedLM',
-        'ElectraForPreTraining',
-        'XLMRobertaForTokenClassification',
-        'OpenAIGPTModel',
-        'OpenAIGPTDoubleHeadsModel',
-        'GPT2LMHeadModel',
-        'GPT2DoubleHeadsModel',
-        'TransfoXLModel',
-        'TransfoXLLMHeadModel',
-    )
+        'BertModel BertForPreTraining BertForMultipleChoice BertForQuestionAnswering '
+        'BertSentenceEncoder RobertaModel RobertaForSequenceClassification DistilBertModel '
+        'DistilBertForSequenceClassification ElectraForMaskedLM ElectraForPreTraining '
+        'XLMRobertaForTokenClassification OpenAIGPTModel OpenAIGPTDoubleHeadsModel '
+        'GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel TransfoXLLMHeadModel'
+    ).split()
 }
 TOKENS = 40
-BERT = {**tiny.BERT, 'num_attention_heads': 4}
-DECODER = {**tiny.DECODER, 'n_head': 4, 'n_ctx': 24}
-SIZES = {
-    bert.BertConfig: BERT,
-    bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.DistilBertConfig: {
-        'dim': 16,
-        'n_layers': 2,
-        'n_heads': 4,
-        'hidden_dim': 32,
-        'max_position_embeddings': 24,
-    },
-    bert.ElectraConfig: {**BERT, 'embedding_size': 8},
-    gpt.OpenAIGPTConfig: DECODER,
-    gpt2.GPT2Config: DECODER,
-    transfo_xl.TransfoXLConfig: {**tiny.TRANSFO_XL, 'n_head': 4, 'd_head': 4, 'mem_len': 9},
-}
+#: a change of the tiny sizes: four heads
+HEADS_OF = {'num_attention_heads': 4, 'n_heads': 4, 'n_head': 4, 'd_head': 4, 'mem_len': 9}
 
 
 def make_config(cls, scale=0.3, **changes):
     kind = cls.config_class
-    names = ('init_std', 'proj_init_std') if 'Transfo' in kind.__name__ else ('initializer_range',)
-    return kind(TOKENS, **{**SIZES[kind], **dict.fromkeys(names, scale), **changes})
+    fields = {field.name for field in dataclasses.fields(kind)}
+    scales = dict.fromkeys(('init_std', 'proj_init_std', 'initializer_range'), scale)
+    own = {name: value for name, value in {**HEADS_OF, **scales}.items() if name in fields}
+    return tiny.make_config(kind, TOKENS, **{**own, **changes})
 
 
 def make(cls, scale=0.3, **options):
@@ -372,7 +343,7 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    (layers,) = SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
+    (layers,) = tiny.SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
     block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
     before = {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
     deeper.save_parameters(path, format=form)
@@ -451,3 +422,25 @@ def test_inputs_that_are_refused(cls):
             block(**inputs)
     with pytest.raises(TypeError):
         block(**right, wordz=right['words'])
+
+
+@every({name: family.base for name, family in FAMILIES.items()})
+def test_ids_end_with_the_vocabulary(cls):
+    block = make(cls)
+    rows = block.config.embedding_rows
+    block(mx.nd.array([[rows - 1, 0]]))
+    for wrong in (rows, -1):
+        with pytest.raises(InputError):
+            block(mx.nd.array([[0, wrong]]))
+
+
+@pytest.mark.parametrize('family', FAMILIES.values(), ids=FAMILIES)
+def test_names_of_models_say_their_sizes(family):
+    """Layers, units and heads; the feed-forward layers have four times the units."""
+    sizes = family.base.architectures
+    assert {entry.model for entry in list_pretrained() if entry.family == family.name} <= {*sizes}
+    for name, fields in sizes.items():
+        config = family.base.config_class(**fields)
+        units, heads = config.units or config.d_model, config.num_heads or config.n_head
+        assert name.split('_')[-3:] == [str(config.num_layers), str(units), str(heads)]
+        assert config.intermediate_size == 4 * units
