@@ -20,39 +20,33 @@ def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='goog
     )
 
 
-def _sizes(*rows):
-    """Map names of models to fields of BertConfig; a row has name, layers, units and heads."""
-    return {
-        name: {
+def _sizes(*names):
+    """Return the fields of BertConfig by names of models, which say layers, units and heads."""
+    result = {}
+    for name in names:
+        layers, units, heads = map(int, name.split('_')[1:])
+        result[name] = {
             'num_hidden_layers': layers,
             'hidden_size': units,
             'num_attention_heads': heads,
             'intermediate_size': 4 * units,
         }
-        for name, layers, units, heads in rows
-    }
+    return result
 
 
 BASE, LARGE, SMALL = 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12'
 
-#: name of a model -> its fields of BertConfig; the names say layers, units and heads
-ARCHITECTURES = _sizes((BASE, 12, 768, 12), (LARGE, 24, 1024, 16), (SMALL, 6, 384, 12))
+#: name of a model -> its fields of BertConfig
+ARCHITECTURES = _sizes(BASE, LARGE, SMALL)
 #: the same of RoBERTa
-ROBERTA_ARCHITECTURES = _sizes(
-    ('roberta_6_768_12', 6, 768, 12),
-    ('roberta_12_768_12', 12, 768, 12),
-    ('roberta_24_1024_16', 24, 1024, 16),
-)
+ROBERTA_ARCHITECTURES = _sizes('roberta_6_768_12', 'roberta_12_768_12', 'roberta_24_1024_16')
 #: the same of XLM-R
-XLMR_ARCHITECTURES = _sizes(('xlmr_12_768_12', 12, 768, 12), ('xlmr_24_1024_16', 24, 1024, 16))
+XLMR_ARCHITECTURES = _sizes('xlmr_12_768_12', 'xlmr_24_1024_16')
 #: the same of ELECTRA, whose small model has shorter embeddings
-ELECTRA_ARCHITECTURES = _sizes(
-    ('electra_12_256_4', 12, 256, 4),
-    ('electra_12_768_12', 12, 768, 12),
-    ('electra_24_1024_16', 24, 1024, 16),
-)
-for _name, _size in zip(ELECTRA_ARCHITECTURES, (128, 768, 1024)):
-    ELECTRA_ARCHITECTURES[_name]['embedding_size'] = _size
+ELECTRA_ARCHITECTURES = _sizes('electra_12_256_4', 'electra_12_768_12', 'electra_24_1024_16')
+for _fields in ELECTRA_ARCHITECTURES.values():
+    _units = _fields['hidden_size']
+    _fields['embedding_size'] = 128 if _units == 256 else _units
 #: name of a model -> its fields of DistilBertConfig
 DISTILBERT_ARCHITECTURES = {
     'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
@@ -99,8 +93,9 @@ _ROBERTA = {'family': 'roberta', 'owner': 'FacebookAI', 'default': True}
 _DISTILBERT = {'family': 'distilbert', 'owner': 'distilbert'}
 _ELECTRA = {'family': 'electra', 'owner': 'google', 'default': True, 'lacks': ('decoder',)}
 _XLMR = {'family': 'xlmr', 'owner': 'FacebookAI', 'default': True, 'dataset_aliases': ('cc100',)}
-_WHOLE_WORD = 'whole-word-masking-finetuned'
+_TUNED = 'bert-large-{}-whole-word-masking-finetuned-{}'
 _BOOKS = 'openwebtext_ccnews_stories_books'
+_BOOKS_OF_ROBERTA = {**_ROBERTA, 'dataset_aliases': (_BOOKS,)}
 _MINILM_SHA256 = '53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db'
 
 #: the entries of the catalogue, which ``zoo.py`` registers
@@ -144,18 +139,13 @@ PRETRAINED = (
     _entry(LARGE, 'whole_word_masking_uncased', 'bert-large-uncased-whole-word-masking'),
     _entry(LARGE, 'whole_word_masking_cased', 'bert-large-cased-whole-word-masking'),
     *(
-        _entry(
-            LARGE,
-            f'squad_whole_word_masking_{case}',
-            f'bert-large-{case}-{_WHOLE_WORD}-squad',
-            **_BACKBONE,
-        )
+        _entry(LARGE, f'squad_whole_word_masking_{case}', _TUNED.format(case, 'squad'), **_BACKBONE)
         for case in ('uncased', 'cased')
     ),
     _entry(
         LARGE,
         'mnli_whole_word_masking_uncased',
-        f'bert-large-uncased-{_WHOLE_WORD}-mnli',
+        _TUNED.format('uncased', 'mnli'),
         labels=('contradiction', 'entailment', 'neutral'),
         **_BACKBONE,
     ),
@@ -185,13 +175,8 @@ PRETRAINED = (
         ),
         **_BACKBONE,
     ),
-    *(
-        _entry(model, f'{_BOOKS}_cased', name, dataset_aliases=(_BOOKS,), **_ROBERTA)
-        for model, name in (
-            ('roberta_12_768_12', 'roberta-base'),
-            ('roberta_24_1024_16', 'roberta-large'),
-        )
-    ),
+    _entry('roberta_12_768_12', f'{_BOOKS}_cased', 'roberta-base', **_BOOKS_OF_ROBERTA),
+    _entry('roberta_24_1024_16', f'{_BOOKS}_cased', 'roberta-large', **_BOOKS_OF_ROBERTA),
     _entry(
         'roberta_6_768_12',
         'distilroberta_openwebtext_cased',

@@ -86,8 +86,8 @@ class DistilBertForTokenClassification(DistilBertTask, heads.BertForTokenClassif
 class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`, with a dropout on the vectors."""
 
-    def __init__(self, bert, prefix=None, params=None, **options):
-        super().__init__(bert, prefix=prefix, params=params, **options)
+    def __init__(self, bert, **options):
+        super().__init__(bert, **options)
         self.dropout = nn.Dropout(self.config.qa_dropout)
 
     def encode(self, *inputs, **named):

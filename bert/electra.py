@@ -56,13 +56,9 @@ class ElectraEncoder(BertEncoder):
         self.project = None
         if config.embedding_units != config.hidden_size:
             with self.name_scope():
-                self.project = Dense(
-                    config.hidden_size,
-                    in_units=config.embedding_units,
-                    flatten=False,
-                    weight_initializer=mx.init.Normal(config.initializer_range),
-                    prefix='project_',
-                )
+                initializer = mx.init.Normal(config.initializer_range)
+                sizes = config.hidden_size, config.embedding_units
+                self.project = Dense(*sizes, initializer, prefix='project_')
 
     def _embed(self, F, *inputs):
         x = super()._embed(F, *inputs)

@@ -47,14 +47,9 @@ class BertTask(TaskMixin, BertBlock):
     #: field of the configuration with the usual rate before the head's dense layer
     dropout_field = 'dropout'
 
-    def encode(self, words, token_types, valid_length, masked_positions=None, head_mask=None):
-        return super().encode(
-            words=words,
-            token_types=token_types,
-            valid_length=valid_length,
-            masked_positions=masked_positions,
-            head_mask=head_mask,
-        )
+    def encode(self, *inputs, **named):
+        names = 'words', 'token_types', 'valid_length', 'masked_positions', 'head_mask'
+        return super().encode(**dict(zip(names, inputs)), **named)
 
     def _set_num_labels(self, num_labels):
         if num_labels is not None:
@@ -64,13 +59,8 @@ class BertTask(TaskMixin, BertBlock):
 
     def _dense(self, units, prefix='classifier_'):
         """Return the head's dense layer."""
-        return Dense(
-            units,
-            in_units=self.config.hidden_size,
-            flatten=False,
-            weight_initializer=mx.init.Normal(self.config.initializer_range),
-            prefix=prefix,
-        )
+        initializer = mx.init.Normal(self.config.initializer_range)
+        return Dense(units, self.config.hidden_size, initializer, prefix=prefix)
 
     def _make_classifier(self, units, dropout):
         """Make the head's dense layer, `classifier`, and the `dropout` before it."""
@@ -129,22 +119,13 @@ class BertForSequenceClassification(BertTask):
     label_inputs = {'labels': (1, 'num_labels')}
     parts = {'use_pooler': True}
 
-    def __init__(
-        self,
-        bert,
-        num_labels=None,
-        dropout=None,
-        pooling=None,
-        prefix=None,
-        params=None,
-        **options,
-    ):
+    def __init__(self, bert, num_labels=None, dropout=None, pooling=None, **options):
         config = bert.config if isinstance(bert, BertModel) else bert
         self.pooling = pooling or config.extras.get('classifier_pooling')
         if self.pooling is not None:
             UnknownNameError.check('pooling', self.pooling, POOLINGS)
             self.parts = {'use_pooler': False}
-        super().__init__(bert, prefix=prefix, params=params, **options)
+        super().__init__(bert, **options)
         if self.pooling is not None:
             self.config.extras['classifier_pooling'] = self.pooling
         self._set_num_labels(num_labels)
@@ -190,8 +171,8 @@ class BertForMultipleChoice(BertTask):
     word_axes = 3
     parts = {'use_pooler': True}
 
-    def __init__(self, bert, dropout=None, num_choices=None, prefix=None, params=None, **options):
-        super().__init__(bert, prefix=prefix, params=params, **options)
+    def __init__(self, bert, dropout=None, num_choices=None, **options):
+        super().__init__(bert, **options)
         self.num_choices = num_choices
         self._make_classifier(1, dropout)
 
@@ -240,8 +221,8 @@ class BertForTokenClassification(BertTask):
 
     label_inputs = {'labels': (2, 'num_labels')}
 
-    def __init__(self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options):
-        super().__init__(bert, prefix=prefix, params=params, **options)
+    def __init__(self, bert, num_labels=None, dropout=None, **options):
+        super().__init__(bert, **options)
         self._set_num_labels(num_labels)
         self._make_classifier(self.num_labels, dropout)
 
@@ -274,8 +255,8 @@ class BertForQuestionAnswering(BertTask):
 
     label_inputs = {'start_positions': (1, 2**31), 'end_positions': (1, 2**31)}
 
-    def __init__(self, bert, prefix=None, params=None, **options):
-        super().__init__(bert, prefix=prefix, params=params, **options)
+    def __init__(self, bert, **options):
+        super().__init__(bert, **options)
         with self.name_scope():
             self.span_classifier = self._dense(2, prefix='span_classifier_')
 
@@ -437,9 +418,9 @@ class BertSentenceEncoder(BertTask):
 
     huggingface_name = 'BertModel'  # the head has no parameters
 
-    def __init__(self, bert, pooling='mean', normalize=False, prefix=None, params=None, **options):
+    def __init__(self, bert, pooling='mean', normalize=False, **options):
         UnknownNameError.check('pooling', pooling, POOLINGS)
-        super().__init__(bert, prefix=prefix, params=params, **options)
+        super().__init__(bert, **options)
         self._pooling, self._normalize = pooling, normalize
 
     def hybrid_forward(self, F, words, token_types=None, valid_length=None, head_mask=None):

@@ -21,6 +21,13 @@ from .mapping import bert_mappings
 _ALL_LAYERS, _LAST_LAYER = [], [[]]
 
 
+def _example_mask(shape, random):
+    """Make an attention mask with holes and at least one token in each row."""
+    mask = random.randint(0, 2, shape)
+    mask[..., 0] = 1
+    return mask
+
+
 class BertBlock(AttentionBlock):
     """Base of `BertModel` and of the task blocks."""
 
@@ -49,16 +56,9 @@ class BertBlock(AttentionBlock):
         return {
             **super().example_makers(batch_size, length, random),
             'token_types': lambda: random.randint(0, types, (*rows, length)),
-            'attention_mask': lambda: Mask([self._example_mask((*rows, length), random)]),
+            'attention_mask': lambda: Mask([_example_mask((*rows, length), random)]),
             'masked_positions': lambda: random.randint(0, length, (batch_size, min(4, length))),
         }
-
-    @staticmethod
-    def _example_mask(shape, random):
-        """Make an attention mask with holes and at least one token in each row."""
-        mask = random.randint(0, 2, shape)
-        mask[..., 0] = 1
-        return mask
 
     def check(self, inputs):
         words, valid, positions = map(inputs.get, ('words', 'valid_length', 'masked_positions'))
@@ -134,12 +134,8 @@ class BertDecoder(MixedPrecision, HybridBlock):
         self._vocab_size = config.vocab_size
         units = config.embedding_units
         with self.name_scope():
-            self.dense = Dense(
-                units,
-                in_units=config.hidden_size,
-                flatten=False,
-                weight_initializer=mx.init.Normal(config.initializer_range),
-            )
+            initializer = mx.init.Normal(config.initializer_range)
+            self.dense = Dense(units, config.hidden_size, initializer)
             self.activation = nn.HybridLambda(ACTIVATIONS[config.decoder_act])
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
@@ -162,10 +158,8 @@ class BertModel(BertBlock):
         Whether the model has the masked language model head.
     use_classifier : bool
         Whether the model has the next sentence classifier, which needs the pooler.
-    output_attentions, output_all_encodings : bool
-        See the outputs.
-    keep_multihead_output : bool
-        Whether `get_multihead_outputs` and `get_multihead_gradients` work.
+    output_attentions, output_all_encodings, keep_multihead_output : bool
+        See `AttentionBlock`, and the outputs.
 
     Inputs
     ------
@@ -218,18 +212,7 @@ class BertModel(BertBlock):
         (False, True): 'BertForNextSentencePrediction',
     }
 
-    def __init__(
-        self,
-        config,
-        use_pooler=None,
-        use_decoder=False,
-        use_classifier=False,
-        output_attentions=False,
-        output_all_encodings=False,
-        keep_multihead_output=False,
-        prefix=None,
-        params=None,
-    ):
+    def __init__(self, config, use_pooler=None, use_decoder=False, use_classifier=False, **options):
         use_pooler = 'pooler' in self.optional_parts if use_pooler is None else use_pooler
         parts = {'pooler': use_pooler, 'decoder': use_decoder, 'classifier': use_classifier}
         for part in parts.keys() - self.optional_parts:
@@ -237,11 +220,8 @@ class BertModel(BertBlock):
                 raise InputError(f'use_{part}=True: a {type(self).__name__} has no {part}')
         if use_classifier and not use_pooler:
             raise InputError('use_classifier=True needs use_pooler=True')
-        super().__init__(config, prefix=prefix, params=params)
+        super().__init__(config, **options)
         config = self.config
-        self.output_attentions = output_attentions
-        self.output_all_encodings = output_all_encodings
-        self.keep_multihead_output = keep_multihead_output
         self.has_pooler = use_pooler
         self.has_decoder = use_decoder
         self.has_classifier = use_classifier
@@ -249,27 +229,14 @@ class BertModel(BertBlock):
         units = config.hidden_size
         with self.name_scope():
             for name, size in self.embeddings.items():
-                embedding = nn.Embedding(
-                    getattr(config, size),
-                    config.embedding_units,
-                    weight_initializer=initializer,
-                    prefix=f'{name}_',
-                )
+                sizes = getattr(config, size), config.embedding_units
+                embedding = nn.Embedding(*sizes, weight_initializer=initializer, prefix=f'{name}_')
                 setattr(self, name, embedding)
             self.encoder = self.encoder_class(config, prefix='encoder_')
             if use_pooler:
-                self.pooler = Dense(
-                    units,
-                    in_units=units,
-                    flatten=False,
-                    activation='tanh',
-                    weight_initializer=initializer,
-                    prefix='pooler_',
-                )
+                self.pooler = Dense(units, units, initializer, activation='tanh', prefix='pooler_')
             if use_classifier:
-                self.classifier = Dense(
-                    2, in_units=units, weight_initializer=initializer, prefix='classifier_'
-                )
+                self.classifier = Dense(2, units, initializer, flatten=True, prefix='classifier_')
             if use_decoder:
                 self.decoder = self.decoder_class(config, prefix='decoder_')
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same

@@ -31,18 +31,6 @@ def save_model(processor, path, name):
     return path
 
 
-def fairseq_ids(processor):
-    """Return the tokens and ids of a model's pieces as fairseq has them, for XLM-R.
-
-    Its special tokens come first, and ``<mask>`` last.
-    """
-    problem = 'a piece of the SentencePiece model is not UTF-8'
-    with reporting(problem, errors=UnicodeDecodeError):
-        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
-    return {token: number for number, token in enumerate(tokens)}
-
-
 # numbers of fields in sentencepiece_model.proto
 _TRAINER, _NORMALIZER = 2, 3
 _MODEL_TYPE, _BYTE_FALLBACK, _CHARSMAP = 3, 35, 2
@@ -51,7 +39,9 @@ _UNIGRAM = 1
 
 def unigrams(processor):
     """Return a unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
-    tokens = list(fairseq_ids(processor))
+    with reporting('a piece of the model is not UTF-8', errors=UnicodeDecodeError):
+        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']  # fairseq's order
     message = read_message(processor.serialized_model_proto())
     trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
@@ -88,13 +78,8 @@ def segment(processor, word, **options):
     A piece with only the prefix has an empty span. If one character became several pieces (a
     ligature), all of them have its span; the library gives it to the last one.
     """
-    if hasattr(processor, 'EncodeAsOffsetMapping'):
-        result = processor.Encode(word, out_type='offset_mapping', **options)
-        pieces, offsets = result['pieces'], list(result['offsets'])
-    else:  # older versions of the library, which have this instead
-        result = processor.Encode(word, out_type='immutable_proto', **options).pieces
-        pieces = [piece.piece for piece in result]
-        offsets = [(piece.begin, piece.end) for piece in result]
+    result = processor.Encode(word, out_type='offset_mapping', **options)
+    pieces, offsets = result['pieces'], list(result['offsets'])
     for position in range(len(pieces) - 2, -1, -1):
         start, end = offsets[position]
         if start == end and pieces[position] != PREFIX:

@@ -108,20 +108,18 @@ def _parse(argv, model):
 
 
 def _sentences(args):
-    """Yield the lines of the file, stripped, or its column; InputError if it's empty."""
-    from model_zoo.app.use import read_file, texts_of
-    from model_zoo.records import is_table_file
-    from model_zoo.util.reading import read_lines
-
-    path, encoding = args.file, args.encoding
-    if args.text_column or is_table_file(path):
-        yield from map(str.strip, texts_of(read_file(path, args.text_column, encoding=encoding)))
+    """Yield the texts of the command line, then those of the file, stripped."""
+    yield from args.sentences or ()
+    if args.file is None:
         return
-    line = None
-    for _, line in read_lines(path, encoding):
-        yield line.strip()
-    if line is None:
-        raise InputError(f'{path!r} is empty: give a file with one sentence per line')
+    from model_zoo.app.use import read_file
+
+    text = None
+    for row in read_file(args.file, args.text_column, encoding=args.encoding):
+        text = row.text.strip()
+        yield text
+    if text is None:
+        raise InputError(f'{args.file!r} is empty: give a file with one sentence per line')
 
 
 def _vectors(embedding, sentences, args, on_batch=None):
@@ -138,19 +136,23 @@ def _vectors(embedding, sentences, args, on_batch=None):
     return embedding.iter_sentence_vectors(sentences, *options, on_batch)
 
 
-def _write(writer, embedding, sentences, args, on_batch=None):
-    """Write the vectors; returns the number of sentences."""
+def _write(path, embedding, sentences, args, on_batch=None):
+    """Write the vectors to a file; returns the number of sentences."""
+    from .writers import open_writer
+
     count = 0
-    for result in _vectors(embedding, sentences, args, on_batch):
-        count += 1
-        if args.pooling is None:
-            writer.words(*result)
-        else:
-            writer.sentence(result)
+    # the file first, to fail before the model is loaded
+    with open_writer(path) as writer:
+        for result in _vectors(embedding(), sentences, args, on_batch):
+            count += 1
+            if args.pooling is None:
+                writer.words(*result)
+            else:
+                writer.sentence(result)
     return count
 
 
-def _print(args, sentences, as_original):
+def _print(args, as_original):
     """Print each sentence as it was given, and its vectors."""
     import numpy as np
 
@@ -160,10 +162,10 @@ def _print(args, sentences, as_original):
         logger.info('--output vectors.npz writes all the numbers')
     elif not as_original:
         shown = {'threshold': sys.maxsize}
-    embedding = _open(args.gpu, _options(args))
-    texts, sentences = itertools.tee(sentences)
+    texts, sentences = itertools.tee(_sentences(args))
     with np.printoptions(**shown, legacy='1.21'):  # arrays as the original prints them
-        for text, result in zip(texts, _vectors(embedding, sentences, args)):
+        results = _vectors(_open(args.gpu, _options(args)), sentences, args)
+        for text, result in zip(texts, results):
             print(f'Text: {text.encode("utf-8", "replace").decode("utf-8")}')  # lone surrogates
             if args.pooling:
                 print(f'Sentence embedding: {result!r}')
@@ -194,29 +196,18 @@ def _embed_files(args):
     from model_zoo.app.many_files import run_over_files
     from model_zoo.util.reading import state_of
 
-    settings = {**_options(args), 'ctx': str(args.gpu)}
-    settings['vectors'] = [
-        args.oov_way,
-        args.pooling,
-        args.normalize,
-        args.prompt,
-        args.prompt_name,
-    ]
+    names = 'gpu', 'oov_way', 'pooling', 'normalize', 'prompt', 'prompt_name', 'output_format'
     paths = filter(None, [args.model, args.params_path, args.sentencepiece])
     states = [sorted(state_of(path)) for path in paths]
-    job = functools.partial(_embed_file, args)
-    count = run_over_files(job, args, [settings, *states, args.output_format])
+    settings = [_options(args), *(vars(args)[name] for name in names), *states]
+    count = run_over_files(functools.partial(_embed_file, args), args, settings)
     logger.info('texts in %s: %d', args.output_dir, count)
 
 
 def _embed_file(args, task):
     """Write the vectors of a file's texts; for a worker."""
-    from .writers import open_writer
-
     embedding = _opened(args.gpu, tuple(_options(args).items()))
-    sentences = (line.strip() for line in task.lines())
-    with open_writer(task.output) as writer:
-        return _write(writer, embedding, sentences, args)
+    return _write(task.output, lambda: embedding, map(str.strip, task.lines()), args)
 
 
 def embed(argv=None):
@@ -236,26 +227,17 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
         return
     if args.output_dir or args.ray:
         raise InputError('--output_dir and --ray go with --files')
-    sentences = args.sentences
-    if args.file is not None:
-        sentences = itertools.chain(sentences, _sentences(args))
     if not args.output:
-        _print(args, sentences, as_original)
+        _print(args, as_original)
         return
     from model_zoo.util.display import counted
 
-    from .writers import open_writer
-
-    total = len(args.sentences)
-    if args.file is not None and os.path.exists(args.file) and not os.path.isfile(args.file):
-        total = None  # a pipe can be read only once
-    elif args.file is not None:
-        total += sum(1 for _ in _sentences(args))
-    # the file first, to fail before the model is loaded
-    with open_writer(args.output) as writer:
-        embedding = _open(args.gpu, _options(args))
-        with counted('sentences', total, leave=True) as on_batch:
-            count = _write(writer, embedding, sentences, args, on_batch)
+    total = None
+    if args.file is None or os.path.isfile(args.file):  # a pipe can be read only once
+        total = sum(1 for _ in _sentences(args))
+    with counted('sentences', total, leave=True) as on_batch:
+        open_embedding = functools.partial(_open, args.gpu, _options(args))
+        count = _write(args.output, open_embedding, _sentences(args), args, on_batch)
     logger.info('sentences in %s: %d', args.output, count)
 
 

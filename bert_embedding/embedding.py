@@ -135,8 +135,7 @@ class BertEmbedding:
             max_seq_length = min(self.sentence_modules.max_length or longest, longest)
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
             raise InputError(
-                f'max_seq_length is {max_seq_length}; it must be from 3 to {longest}, or left out: '
-                'then longer sentences are embedded in overlapping windows'
+                f'must be from 3 to {longest}, not {max_seq_length}', field='max_seq_length'
             )
         self.max_seq_length = max_seq_length
         self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
@@ -194,11 +193,7 @@ class BertEmbedding:
         """
         UnknownNameError.check('oov_way', oov_way, OOV_WAYS)
         if self.engine.pools:
-            raise InputError(
-                f'{self.bert.onnx_file!r} computes vectors of sentences: use sentence_vectors, or '
-                'export the task model'
-            )
-
+            raise InputError(f'{self.bert.onnx_file!r} computes vectors of sentences only')
         options = {'length': self._given_length, 'on_batch': on_batch}
         results = self._results(_iterator(sentences), options)
         return (self._words(*result, oov_way, filter_spec_tokens) for result in results)
@@ -236,11 +231,7 @@ class BertEmbedding:
             float32, shape (sentences, units), in the order of the sentences. A
             sentence-transformers model has the units of its last part.
         """
-        options = pooling, normalize, prompt, prompt_name
-        with _bar_of(sentences) as on_batch:
-            vectors = list(self.iter_sentence_vectors(sentences, *options, on_batch))
-        units = self._modules(pooling).units(self.units)
-        return np.array(vectors, dtype=np.float32).reshape(-1, units)
+        return self._array(sentences, (pooling, normalize, prompt, prompt_name))
 
     def encode(
         self,
@@ -269,12 +260,17 @@ class BertEmbedding:
         """
         texts = [sentences] if isinstance(sentences, str) else sentences
         options = None, normalize_embeddings, prompt, prompt_name
-        with _bar_of(texts, show_progress_bar) as on_batch:
-            vectors = list(self.iter_sentence_vectors(texts, *options, on_batch, batch_size))
+        vectors = self._array(texts, options, show_progress_bar, batch_size)
         if isinstance(sentences, str):
             return vectors[0]
-        units = self._modules(None).units(self.units)
-        return np.reshape(vectors, (-1, units)) if convert_to_numpy else vectors
+        return vectors if convert_to_numpy else list(vectors)
+
+    def _array(self, sentences, options, has_bar=None, batch_size=None):
+        """The vectors of `iter_sentence_vectors` with these options, as an array."""
+        with _bar_of(sentences, has_bar) as on_batch:
+            vectors = list(self.iter_sentence_vectors(sentences, *options, on_batch, batch_size))
+        units = self._modules(options[0]).units(self.units)
+        return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(
         self,
@@ -363,9 +359,7 @@ class BertEmbedding:
         return answers[0] if isinstance(queries, str) else answers
 
     def _vectors(self, texts):
-        if isinstance(texts, np.ndarray):
-            return texts
-        return self.sentence_vectors([texts] if isinstance(texts, str) else texts)
+        return texts if isinstance(texts, np.ndarray) else np.atleast_2d(self.encode(texts))
 
     def _results(self, sentences, options, batch_size=None):
         """Yield the encoding of each sentence, and its pieces' vectors or its own."""

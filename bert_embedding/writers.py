@@ -12,11 +12,9 @@ and for sentence vectors ``vectors`` alone, float32, (sentences, units).
 ``{"vector": [...]}`` for sentence vectors.
 """
 
-import array
 import contextlib
 import json
 import os
-import shutil
 import tempfile
 import zipfile
 
@@ -24,11 +22,8 @@ import numpy as np
 
 from model_zoo.errors import InputError
 from model_zoo.util.files import atomic_write
-from model_zoo.util.remote import is_url
 
-__all__ = ['JsonLines', 'Npz', 'open_writer']
-
-_ROWS = 8192  # tokens that are turned into an array together
+__all__ = ['open_writer']
 
 
 class JsonLines:
@@ -36,12 +31,11 @@ class JsonLines:
 
     mode = 'w'
 
-    def __init__(self, file, folder, stack):
+    def __init__(self, file):
         self._file = file
 
     def words(self, tokens, vectors):
-        vectors = [vector.tolist() for vector in vectors]
-        self._line({'tokens': tokens, 'vectors': vectors})
+        self._line({'tokens': tokens, 'vectors': [vector.tolist() for vector in vectors]})
 
     def sentence(self, vector):
         self._line({'vector': vector.tolist()})
@@ -54,67 +48,41 @@ class JsonLines:
 
 
 class Npz:
-    """Data are kept in temporary files: an array's header has its shape, which is known last."""
+    """Vectors wait in a temporary file: an array's header has its shape, which is known last."""
 
     mode = 'wb'
 
-    def __init__(self, file, folder, stack):
-        self._file = file
-        vectors = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the stack closes it
-        self._vectors = stack.enter_context(vectors)
-        tokens = tempfile.TemporaryFile('w+', dir=folder, encoding='utf-8', newline='\n')  # noqa: SIM115
-        self._tokens = stack.enter_context(tokens)
-        self._offsets = array.array('q', [0])
-        self._width = 1
-        self._rows = self._units = 0
-        self._has_words = False
+    def __init__(self, file):
+        self._file, self._vectors = file, tempfile.TemporaryFile()  # noqa: SIM115
+        self._tokens, self._offsets, self._count, self._units = [], [0], 0, 0
 
     def words(self, tokens, vectors):
-        self._has_words = True
-        for token, vector in zip(tokens, vectors):
-            self._tokens.write(token + '\n')  # a token has no white space
-            self._width = max(self._width, len(token))
+        self._tokens += tokens
+        for vector in vectors:
             self.sentence(vector)
-        self._offsets.append(self._rows)
+        self._offsets.append(self._count)
 
     def sentence(self, vector):
         self._vectors.write(np.ascontiguousarray(vector, dtype='<f4').data)
-        self._rows += 1
-        self._units = len(vector)
+        self._count, self._units = self._count + 1, len(vector)
 
     def finish(self):
+        shape, arrays = (self._count, self._units), {}
+        arrays['vectors'] = np.zeros(shape, '<f4')
+        if self._count:
+            self._vectors.flush()
+            arrays['vectors'] = np.memmap(self._vectors, '<f4', 'r', shape=shape)
+        if self._offsets[1:]:
+            arrays['offsets'] = np.array(self._offsets, '<i8')
+            arrays['tokens'] = np.array(self._tokens, str)
         with zipfile.ZipFile(self._file, 'w') as archive:
-            with array_entry(archive, 'vectors', '<f4', (self._rows, self._units)) as entry:
-                self._vectors.seek(0)
-                shutil.copyfileobj(self._vectors, entry, 1 << 20)
-            if self._has_words:
-                offsets = np.array(self._offsets, dtype='<i8')
-                with array_entry(archive, 'offsets', '<i8', offsets.shape) as entry:
-                    entry.write(offsets.tobytes())
-                dtype = f'<U{self._width}'  # mostly zeros, hence compressed
-                packed = zipfile.ZIP_DEFLATED
-                with array_entry(archive, 'tokens', dtype, (self._rows,), packed) as entry:
-                    self._tokens.seek(0)
-                    self._copy_tokens(entry, dtype)
-
-    def _copy_tokens(self, entry, dtype):
-        tokens = []
-        for line in self._tokens:
-            tokens.append(line[:-1])
-            if len(tokens) == _ROWS:
-                entry.write(np.array(tokens, dtype=dtype).tobytes())
-                tokens = []
-        entry.write(np.array(tokens, dtype=dtype).tobytes())
-
-
-def array_entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
-    """Open an array of an .npz for writing, and write its header; its date is always 1980-01-01."""
-    info = zipfile.ZipInfo(f'{name}.npy')
-    info.compress_type = compression
-    entry = archive.open(info, 'w', force_zip64=True)
-    header = {'descr': dtype, 'fortran_order': False, 'shape': shape}
-    np.lib.format.write_array_header_1_0(entry, header)
-    return entry
+            for name, values in arrays.items():
+                info = zipfile.ZipInfo(f'{name}.npy')  # whose date is always 1980-01-01
+                if name == 'tokens':  # mostly zeros
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                with archive.open(info, 'w', force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, values)
+        self._vectors.close()
 
 
 _WRITERS = {'.npz': Npz, '.jsonl': JsonLines}
@@ -137,15 +105,13 @@ def open_writer(path):
     writer
         With the methods ``words(tokens, vectors)`` and ``sentence(vector)``.
     """
-    path = os.fspath(path)
     writer_class = _WRITERS.get(os.path.splitext(path)[1].lower())
     if writer_class is None:
         raise InputError(
-            f'the format of {path!r} is not known: let its name end in {" or ".join(_WRITERS)}'
+            f'the format of {os.fspath(path)!r} is not known: let its name end in '
+            f'{" or ".join(_WRITERS)}'
         )
-    if os.path.isdir(path):
-        raise InputError(f'cannot write {path!r}: it is a directory')
-    with atomic_write(path, writer_class.mode) as file, contextlib.ExitStack() as stack:
-        writer = writer_class(file, None if is_url(path) else os.path.dirname(path) or '.', stack)
+    with atomic_write(path, writer_class.mode) as file:
+        writer = writer_class(file)
         yield writer
         writer.finish()

@@ -6,7 +6,7 @@ import logging
 import mxnet as mx
 
 from model_zoo.batches import BucketedLoader, Sample
-from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
+from model_zoo.errors import CheckpointError, InputError, ZooError
 from model_zoo.opening import locate, open_model, open_tokenizer, read_weights
 from model_zoo.pretrained import names_files
 from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
@@ -16,6 +16,15 @@ from model_zoo.util.reading import read_lines
 
 from .onnx_file import Measures
 
+_log = logging.getLogger('export')
+
+#: GluonNLP's tasks -> the family's name, and the name of the head's dense layer
+_TRAINED = {
+    'classification': ('classification', 'classifier'),
+    'regression': ('classification', 'classifier'),
+    'question_answering': ('question_answering', 'span_classifier'),
+}
+
 
 def read_measures(args, tokenizer):
     """Return the texts that the command's flags name to calibrate INT8 with; None without them."""
@@ -24,11 +33,10 @@ def read_measures(args, tokenizer):
     if tokenizer is None:
         raise InputError('needs a vocabulary, and none is known', field='calib_data')
     if args.text_columns:
-        records = read_records(args.calib_data)
-        rows = [
-            [str(record[name] or '') for name in _columns(record, args.text_columns, where)]
-            for where, record in records
-        ]
+        rows = []
+        for where, record in read_records(args.calib_data):
+            names = choose_columns(record, args.text_columns, (), 'text_columns', where)
+            rows.append([str(record[name] or '') for name in names])
     else:
         rows = [line.rstrip('\n').split('\t') for _, line in read_lines(args.calib_data)]
     rows = [row for row in rows if any(map(str.strip, row))]
@@ -38,32 +46,12 @@ def read_measures(args, tokenizer):
             'its `text_columns`',
             field='calib_data',
         )
-    encoded = tokenizer.encode_batch(
-        [row[0] for row in rows],
-        [row[1] for row in rows] if rows[0][1:] else None,
-        max_length=args.max_length,
-        pad=False,
-    )
+    encoded = tokenizer.encode_batch(*map(list, zip(*rows)), max_length=args.max_length, pad=False)
     samples = [Sample(*row, None) for row in zip(encoded.input_ids, encoded.token_types)]
     size, padding = args.calib_batch_size, tokenizer.pad_token_id
     loader = BucketedLoader(samples, size, shuffle=True, pad_val=padding)
     # drawn at random, always the same ones
-    batches = list(itertools.islice(loader.epoch(0), args.num_calib_batches))
-    return Measures(batches)
-
-
-def _columns(record, names, where):
-    return choose_columns(record, names, (), 'text_columns', where)
-
-
-_log = logging.getLogger('export')
-
-#: GluonNLP's tasks -> the family's name, and the name of the head's dense layer
-_TRAINED = {
-    'classification': ('classification', 'classifier'),
-    'regression': ('classification', 'classifier'),
-    'question_answering': ('question_answering', 'span_classifier'),
-}
+    return Measures(list(itertools.islice(loader.epoch(0), args.num_calib_batches)))
 
 
 def locate_model(args):
@@ -112,12 +100,9 @@ def _open(args, located):
     """Open a block whose head has no weights, or whose head's weights are in the file."""
     task, _ = _TRAINED.get(args.task, (args.task, None))
     block_class = located.family.base if task == 'model' else located.family.block_class(task)
-    options = {'num_labels': args.num_classes, 'vocab_size': args.vocab_size}
-    options = {name: value for name, value in options.items() if value is not None}
+    options = {}
     if task == 'classification':
         options['dropout'] = args.dropout
-    if task == 'model' and args.all_layers:
-        options['output_all_encodings'] = True
     if task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
         own = None if args.is_given('pooling') else modules_of(located.files)
@@ -130,11 +115,8 @@ def _open(args, located):
 
 def find_tokenizer(args, block):
     """Return the tokenizer that belongs to the weights, or None if it isn't known."""
-    tokenizer = block.own_tokenizer()
-    if tokenizer is not None:
-        return tokenizer
     try:
-        return open_tokenizer(
+        return block.own_tokenizer() or open_tokenizer(
             args.model_name, dataset_name=args.dataset_name, weights=args.model_parameters
         )
     except ZooError:
@@ -145,45 +127,32 @@ def _build_named(args, located):
     """Build a task's block of a model's name, for a file of trained parameters or random ones."""
     task, head = _TRAINED[args.task]
     block_class = located.family.block_class(task)
-    config_class = block_class.config_class
-    fields, options, weights = dict(block_class.architectures[located.model]), {}, None
-    if args.vocab_size is not None:
-        fields['vocab_size'] = args.vocab_size
+    make_config = block_class.config_class.from_dict
+    fields, weights = {**block_class.architectures[located.model]}, None
+    options = {'dropout': args.dropout} if task == 'classification' else {}
     if args.model_parameters:
-        any_size = config_class.from_dict({'vocab_size': 1, **fields})
+        any_size = make_config({'vocab_size': 1, **fields})
         weights = read_weights(block_class, located.files.weights, any_size)
-        tensors = weights.tensors
-        if f'^{head}.weight' not in tensors:
+        count = weights.tensors.get(f'^{head}.bias')
+        if count is None:
             raise CheckpointError(
                 f'{weights.path!r} has no {head} for {args.task}: it holds the parameters of '
                 'another task, or of BERT alone'
             )
-        options['num_labels'] = tensors[f'^{head}.weight'].shape[0]
-        if 'word_embed.weight' in tensors:
-            fields.setdefault('vocab_size', tensors['word_embed.weight'].shape[0])
+        if 'word_embed.weight' in weights.tensors:
+            fields.setdefault('vocab_size', len(weights.tensors['word_embed.weight']))
         # what the outputs don't need is left out
         options |= {f'use_{part}': True for part in block_class.optional_parts if weights.has(part)}
-    if 'vocab_size' not in fields:
-        fields['vocab_size'] = _vocab_size(located)
     if task == 'classification':
-        usual = options.get('num_labels', 1 if args.task == 'regression' else 2)
-        options.update(num_labels=args.num_classes or usual, dropout=args.dropout)
-    else:
-        options.pop('num_labels', None)
-    block = block_class(config_class.from_dict(fields), **options)
+        usual = 1 if args.task == 'regression' else 2
+        options['num_labels'] = usual if weights is None else len(count)
+    if 'vocab_size' not in fields:
+        file = find_vocab_file(located.model, located.dataset)
+        fields['vocab_size'] = len(located.family.vocab_of(file))
+    block = block_class(make_config(fields), **options)
     if weights is not None:
         block.load_weights(weights, mx.cpu())
     else:
         _log.warning('`model_parameters` is not given: the parameters are random ones')
         block.initialize(ctx=mx.cpu())
     return block
-
-
-def _vocab_size(located):
-    try:
-        file = find_vocab_file(located.model, located.dataset)
-    except PretrainedNotFoundError as error:
-        raise PretrainedNotFoundError(
-            f'{error}; or pass `vocab_size`, the number of its tokens'
-        ) from error
-    return len(located.family.vocab_of(file))

@@ -24,6 +24,7 @@ def check_exportable(block, name, precisions=PRECISIONS):
         raise InputError(
             f'{type(block).__name__} is not a model of this zoo; use its own export() method'
         )
+    wanted = 'float16' if block.precision == 'float16' else 'float32'
     for parameter in block.collect_params().values():
         try:
             parameter.list_ctx()
@@ -31,14 +32,12 @@ def check_exportable(block, name, precisions=PRECISIONS):
             raise InputError(
                 f'{parameter.name} has no value: initialize the block, or load its parameters'
             ) from error
-        wanted = 'float16' if block.precision == 'float16' else 'float32'
-        if np.dtype(parameter.dtype) != wanted:
+        if block.precision not in precisions or np.dtype(parameter.dtype) != wanted:
             raise InputError(
-                f'{parameter.name} is {np.dtype(parameter.dtype)}, and the block computes in '
-                f'{block.precision}: call block.cast() with one of {", ".join(precisions)} first'
+                f'the block is {block.precision}, and {parameter.name} '
+                f'{np.dtype(parameter.dtype)}: call block.cast() with one of '
+                f'{", ".join(precisions)} first'
             )
-    if block.precision not in precisions:
-        raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be the beginning of a file name, but is {name!r}')
 

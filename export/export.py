@@ -43,15 +43,8 @@ def _parser():
         help='file of trained parameters; without it, a name has random parameters for '
         'classification, regression and question_answering, and pretrained ones for other tasks',
     )
-    add(
-        '--model_name',
-        default='bert_12_768_12',
-        help='model of the zoo, or a folder that save_pretrained wrote',
-    )
-    add(
-        '--dataset_name',
-        help="data set that the model was pretrained on; default: the model's usual one",
-    )
+    add('--model_name', default='bert_12_768_12', help='model of the zoo, or folder of a model')
+    add('--dataset_name', help="data set of the pretrained weights; default: the model's usual one")
     add(
         '--output_dir',
         default='./output_dir',
@@ -64,30 +57,8 @@ def _parser():
         choices=('symbol', 'onnx', 'both'),
         help="'symbol' is for MXNet, onnx for other runtimes",
     )
-    add(
-        '--seq_length',
-        type=int,
-        help='length to check the export with, in addition to a longer one; the exported model '
-        'takes any length',
-    )
-    add(
-        '--dropout',
-        type=float,
-        default=0.1,
-        help='dropout before the classification or regression head, in case you train the '
-        'exported model further',
-    )
-    add(
-        '--num_classes',
-        type=int,
-        help='number of outputs of the classification or tagging head; default: the '
-        "parameters' own, or 2",
-    )
-    add(
-        '--vocab_size',
-        type=int,
-        help="size of the vocabulary; default: the parameters', or the model's vocabulary's",
-    )
+    add('--seq_length', type=int, help='length of a text to check the export with')
+    add('--dropout', type=float, default=0.1, help='dropout before a classification head')
     add('--dtype', default='float32', choices=PRECISIONS, help='precision of the exported symbol')
     add(
         '--precision',
@@ -106,11 +77,6 @@ def _parser():
         action='store_true',
         help="with --task question_answering: one output (batch, length, 2), like GluonNLP's, "
         'instead of separate starts and ends',
-    )
-    add(
-        '--all_layers',
-        action='store_true',
-        help='with --task model: the hidden states of all layers',
     )
     add(
         '--pooling',
@@ -152,14 +118,8 @@ def _check(args):
         ('precision', is_onnx, '`format` onnx or both'),
         ('dtype', not is_onnx, '`format` symbol'),
         ('one_output', not is_onnx and task == 'question_answering', '`task` question_answering'),
-        ('all_layers', task == 'model', '`task` model'),
         ('normalize', task == 'sentence_embedding', '`task` sentence_embedding'),
         ('pooling', task == 'sentence_embedding', '`task` sentence_embedding'),
-        (
-            'num_classes',
-            task in ('classification', 'regression', 'tagging'),
-            '`task` classification, regression or tagging',
-        ),
         ('calib_data', is_int8, '`format` onnx and `precision` int8'),
         ('text_columns', args.calib_data, '`calib_data`'),
     ):
@@ -193,10 +153,11 @@ def main(argv=None):
     length = min(64, limit) if args.seq_length is None else args.seq_length
     if not 1 <= length <= limit:
         raise InputError(f'{length}: the model takes 1 to {limit}', field='seq_length')
-    paths = []
+    paths, usage = [], f'zoo serve {shlex.quote(args.output_dir)}'
     if args.format != 'onnx':
         examples = example_inputs(block, length)
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
+        usage = 'in Python, mxnet.gluon.SymbolBlock.imports'
     if args.format != 'symbol':
         tokenizer = command.find_tokenizer(args, block)
         paths += export_onnx_folder(
@@ -209,19 +170,7 @@ def main(argv=None):
         )
         paths += command.copy_modules(args, located)
     print('\n'.join(paths))
-    logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))
-
-
-def _next(args, paths):
-    """Return what uses the files."""
-    if args.format != 'symbol':
-        return f'zoo serve {shlex.quote(args.output_dir)}'
-    import mxnet as mx
-
-    symbol, parameters = paths[:2]
-    known = {name.partition(':')[2] for name in mx.nd.load(parameters)}
-    names = [name for name in mx.sym.load(symbol).list_inputs() if name not in known]
-    return f'in Python, mx.gluon.SymbolBlock.imports({symbol!r}, {names!r}, {parameters!r})'
+    logger.info('written to %s; next: %s', args.output_dir, usage)
 
 
 if __name__ == '__main__':

@@ -61,9 +61,6 @@ def export_onnx(
       heads, past length, head size); outputs ``logits``, ``present.N.key`` and ``.value``, which
       are the past of the next call. The past may be empty, and rows are padded in front.
     - Their models and double heads: ``input_ids``, ``attention_mask``, ``mc_token_ids``.
-    - Transformer-XL: ``input_ids``, ``valid_length`` (batch,), ``mems.N`` (memory, batch, units)
-      and ``mems_length`` (batch,), the number of used positions; outputs
-      ``new_mems.N`` and ``new_mems_length``, which are the memory of the next call.
 
     The file only has operators of ONNX's opset 13, unless it is optimized or INT8. Weights
     above 2 GB are in a second file, ``<name>.onnx_data``, and ``<name>.onnx-SHA256SUMS`` has the
@@ -96,7 +93,7 @@ def export_onnx(
     Raises
     ------
     InputError
-        If the block isn't one of the zoo's, isn't float32 or has no parameters, or if the file
+        If the block isn't BERT, GPT or GPT-2, isn't float32 or has no parameters, or if the file
         can't be written.
     UnknownNameError
         If the precision is unknown.
@@ -108,8 +105,6 @@ def export_onnx(
     MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
     check_exportable(block, name, ['float32'])
     UnknownNameError.check('precision of ONNX', precision, ONNX_PRECISIONS)
-    if getattr(block.base, 'output_attentions', False):
-        raise InputError('a model with output_attentions=True cannot become ONNX')
     if (optimize or measures is not None) and not block.fuses_in_onnx:
         raise InputError(
             f'{type(block).__name__} cannot be optimized or calibrated: only models of BERT with '
@@ -122,11 +117,9 @@ def export_onnx(
     used = set(graph.symbol.list_arguments())
     parameters = {name: array for name, array in parameters_of(block).items() if name in used}
     plain = to_onnx(graph.symbol, parameters, graph.inputs, graph.outputs)
-    model, settings = plain, None
-    if optimize:
-        model = fuse(plain, block.config.num_heads, block.config.units)
+    model = fuse(plain, block.config.num_heads, block.config.units) if optimize else plain
     if measures is None:
-        model = convert(model, precision)
+        model, settings = convert(model, precision), None
     else:
         model, settings = quantize_measured(plain, model, measures)
     path = os.path.join(directory, f'{name}.onnx')
@@ -138,9 +131,9 @@ def export_onnx(
             files.append(measures_path(files[0]))
             write_json(files[-1], settings)
         write_sums(sums_path(files[0]), files)
+    written = [os.path.basename(file) for file in files]
     for stale in (f'{path}_data', measures_path(path)):
-        written = [os.path.basename(file) for file in files]
-        if os.path.basename(stale) not in written and os.path.exists(stale):
+        if os.path.basename(stale) not in written:
             with contextlib.suppress(OSError):
                 os.remove(stale)  # files of an earlier export
     return path
@@ -160,26 +153,16 @@ def _check(graph, path, precision):
         return dict(zip(engine.outputs, engine.session.run(None, given)))
 
     pairs = list(graph.compare(run))
-    differences = [
-        np.abs(result - wanted).max() / max(1, np.abs(wanted).max())
-        if result.shape == wanted.shape
-        else np.inf
-        for result, wanted in pairs
-    ]
-    largest = max(differences)
-    if precision == 'int8' and np.isfinite(largest):
-        results, wanted = (np.concatenate([each.ravel() for each in part]) for part in zip(*pairs))
-        cosine = _cosine_of(results, wanted)
-        _log.info(
-            'in 8 bits, results differ from those of float32 by at most %.2g of the largest; their '
-            'cosine is %.4f',
-            largest,
-            cosine,
-        )
+    if precision == 'int8':
+        cosine = _cosine_of(*map(_flat, zip(*pairs)))
+        _log.info("in 8 bits, the results' cosine with those of float32 is %.4f", cosine)
         is_right, problem = cosine >= LEAST_COSINE, f'their cosine is {cosine:.2f}'
     else:
-        is_right = all(each <= TOLERANCES.get(precision, 0) for each in differences)  # NaN is not
-        problem = f'they differ by up to {largest:.2g}'
+        differences = [
+            np.abs(result - wanted).max() / max(1, np.abs(wanted).max()) for result, wanted in pairs
+        ]
+        is_right = all(each <= TOLERANCES[precision] for each in differences)  # NaN is not
+        problem = f'they differ by up to {max(differences):.2g}'
     if not is_right:
         raise ExportError(
             f"ONNX Runtime's results are not the block's: {problem}; nothing was written"
@@ -188,6 +171,10 @@ def _check(graph, path, precision):
 
 def _cosine_of(one, other):
     return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+def _flat(outputs):
+    return np.concatenate([output.ravel() for output in outputs])
 
 
 #: least cosine with the outputs in float32 if there is no labelled data
@@ -221,8 +208,6 @@ class Measures(NamedTuple):
 
 def quantize_measured(plain, model, measures):
     """Make a model in INT8, except for the layers that cost too much."""
-    if not measures.batches:
-        raise InputError('there is no text to calibrate the model with')
     arrays = [
         [array.asnumpy().astype('int32') for array in batch.inputs] for batch in measures.batches
     ]
@@ -235,12 +220,19 @@ def quantize_measured(plain, model, measures):
         engine = _engine(quantizer.quantize([name for name in quantizer.layers if name != layer]))
         return float(((_flat(engine.run(*arrays[0])) - wanted[0]) ** 2).mean())
 
+    def cosine(forward):
+        outputs = [forward(batch) for batch in measures.batches]
+        outputs = [item if isinstance(item, list) else [item] for item in outputs]
+        ours = _flat([array.asnumpy() for item in outputs for array in item])
+        score = _cosine_of(ours, np.concatenate(wanted))
+        return score, {'cosine': score}
+
     made, facts = choose_layers(
         quantizer.layers,
         harm,
         quantizer.quantize,
         lambda made: engine_forward(_engine(made)),
-        measures.evaluate or _cosine(measures.batches, wanted),
+        measures.evaluate or cosine,
         engine_forward(engine),
         measures.metric,
         measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED,
@@ -258,24 +250,6 @@ def _engine(model):
     copy.CopyFrom(model)  # saving takes large weights out of the model
     with tempfile.TemporaryDirectory() as folder:
         return OnnxRuntimeEngine(save(copy, os.path.join(folder, 'model.onnx'))[0])
-
-
-def _flat(outputs):
-    return np.concatenate([output.ravel() for output in outputs])
-
-
-def _cosine(batches, wanted):
-    """Return ``evaluate(forward)``, the cosine of the outputs with `wanted`."""
-    theirs = np.concatenate(wanted)
-
-    def evaluate(forward):
-        outputs = [forward(batch) for batch in batches]
-        outputs = [item if isinstance(item, list) else [item] for item in outputs]
-        ours = np.concatenate([_flat([array.asnumpy() for array in item]) for item in outputs])
-        cosine = _cosine_of(ours, theirs)
-        return cosine, {'cosine': cosine}
-
-    return evaluate
 
 
 def export_onnx_folder(
@@ -300,17 +274,15 @@ def export_onnx_folder(
     tokenizer : model_zoo.tokenization.Tokenizer, optional
         Default: the tokenizer of the block's pretrained weights.
     """
-    directory = make_writable_dir(directory)
     path = export_onnx(block, directory, 'model', optimize, precision, measures)
-    optional = [f'{path}_data', measures_path(path)]
-    paths = [path, *filter(os.path.exists, optional)]
+    paths = [path, *filter(os.path.exists, [f'{path}_data', measures_path(path)])]
     tokenizer = tokenizer or block.own_tokenizer()
-    config = os.path.join(directory, 'config.json')
-    write_json(config, _config(block, tokenizer))
-    paths.append(config)
+    contents = {'config.json': _config(block, tokenizer)}
     if block.base.generation_config:
-        paths.append(os.path.join(directory, GENERATION_CONFIG))
-        write_json(paths[-1], block.base.generation_config)
+        contents[GENERATION_CONFIG] = block.base.generation_config
+    for name, content in contents.items():
+        paths.append(os.path.join(directory, name))
+        write_json(paths[-1], content)
     if tokenizer is None:
         _log.warning('the vocabulary is not known: the folder %r has no tokenizer', directory)
         return paths
@@ -318,10 +290,10 @@ def export_onnx_folder(
 
 
 def _config(block, tokenizer):
-    architecture = block.huggingface_name or type(block).__name__
-    _, fields = block.config.to_format('huggingface', architecture)
-    count = getattr(block, 'num_labels', None)
-    if count is not None:
+    _, fields = block.config.to_format(
+        'huggingface', block.huggingface_name or type(block).__name__
+    )
+    if block.num_labels is not None:
         fields.update(label_fields(block.label_names))
     for name in ('pad_token_id', 'bos_token_id', 'eos_token_id'):
         token = None if tokenizer is None else getattr(tokenizer, name)
@@ -331,14 +303,10 @@ def _config(block, tokenizer):
 
 
 def _write_tokenizer(tokenizer, block, directory):
-    paths = list(tokenizer.save_pretrained(directory))
+    paths = {*tokenizer.save_pretrained(directory)}
     named = {f'{role}_token': getattr(tokenizer, f'{role}_token') for role in ROLES}
     named = {name: token for name, token in named.items() if token is not None}
-    special, config, library = (
-        os.path.join(directory, name)
-        for name in ('special_tokens_map.json', TOKENIZER_CONFIG, 'tokenizer.json')
-    )
-    write_json(special, named)
+    library = os.path.join(directory, 'tokenizer.json')
     name = type(tokenizer).__name__  # transformers has these names, too, and one for any file
     name = 'PreTrainedTokenizerFast' if library in paths else name
     fields = {**read_tokenizer_config(directory), **named, 'tokenizer_class': name}
@@ -352,6 +320,8 @@ def _write_tokenizer(tokenizer, block, directory):
     else:
         with atomic_write(library) as file:
             file.write(content)
-        paths.append(library)
-    write_json(config, fields)
-    return [*(path for path in paths if path != config), special, config]
+        paths.add(library)
+    for file, values in {'special_tokens_map.json': named, TOKENIZER_CONFIG: fields}.items():
+        paths.add(os.path.join(directory, file))
+        write_json(os.path.join(directory, file), values)
+    return sorted(paths)

@@ -13,7 +13,6 @@ from model_zoo.errors import InputError
 from model_zoo.layers.graphs import standard_operators
 from model_zoo.layers.sequences import Mask
 from model_zoo.util.arrays import flatten
-from transfo_xl.model import TransfoXLBlock
 
 from .comparison import make_batch, plain_calls
 
@@ -32,6 +31,13 @@ OUTPUTS = {
     'ForQuestionAnswering': ('start_logits', 'end_logits'),
     'DoubleHeadsModel': ('logits', 'mc_logits'),
     'SentenceEncoder': ('sentence_embedding',),
+    '': ('logits',),
+}
+#: a backbone's further outputs -> transformers' names
+_MORE_OUTPUTS = {
+    'pooled': 'pooler_output',
+    'next_sentence': 'seq_relationship_logits',
+    'masked_lm': 'prediction_logits',
 }
 _SIZES = ((1, 16), (3, 23), (2, 1))  #: sizes of the batches that a file is checked with
 
@@ -57,14 +63,13 @@ class Graph(NamedTuple):
 
 
 def graph_of(block):
-    """Return the `Graph` of a block of any family."""
-    if isinstance(block, TransfoXLBlock):
-        return _transfo_xl(block)
-    if isinstance(block, DecoderLM):
-        return _language_model(block)
-    if isinstance(block, (BertBlock, DecoderBlock)):
-        return _encoder(block)
-    raise InputError(f'{type(block).__name__} is of none of the families that become ONNX')
+    """Return the `Graph` of a BERT, or of a decoder."""
+    if not isinstance(block, (BertBlock, DecoderBlock)) or block.base.output_attentions:
+        raise InputError(
+            'BERT, its variants, GPT and GPT-2 become ONNX, without output_attentions; '
+            f'{type(block).__name__} cannot'
+        )
+    return (_language_model if isinstance(block, DecoderLM) else _encoder)(block)
 
 
 def _sizes(block):
@@ -90,7 +95,7 @@ def _encoder(block):
     with standard_operators():
         traced = block(**{**variables, 'valid_length': Mask([variables['valid_length']])})
     symbol = mx.sym.Group(flatten(traced))
-    outputs = _output_names(block, len(symbol))
+    outputs = _output_names(block)
     symbol = mx.sym.Group(list(symbol)[: len(outputs)])  # without a decoder's keys and values
     return Graph(
         symbol,
@@ -100,20 +105,15 @@ def _encoder(block):
     )
 
 
-def _output_names(block, count):
+def _output_names(block):
     if block is not block.base:
         name = type(block).__name__
-        return next((names for end, names in OUTPUTS.items() if name.endswith(end)), ('logits',))
-    theirs = {
-        'pooled': 'pooler_output',
-        'next_sentence': 'seq_relationship_logits',
-        'masked_lm': 'prediction_logits',
-    }
-    named = [theirs[name] for name in block.output_names if name in theirs]
+        return next(names for end, names in OUTPUTS.items() if name.endswith(end))
     hidden = []
     if block.output_all_encodings:  # a decoder's begin with the embedding's
         first = int(isinstance(block, BertBlock))
         hidden = [f'hidden_states_{layer}' for layer in range(first, block.config.num_layers)]
+    named = [_MORE_OUTPUTS[name] for name in block.output_names if name in _MORE_OUTPUTS]
     return [*hidden, 'last_hidden_state', *named]
 
 
@@ -145,24 +145,16 @@ def _compare_encoder(block, names, outputs, run):
 
 def _language_model(block):
     """Return the graph as in optimum's files: any number of tokens after any past, also none."""
-    config = block.config
-    names = ['input_ids', 'attention_mask', 'position_ids']
-    axes = [('batch', 'sequence'), ('batch', 'past_sequence + sequence'), ('batch', 'sequence')]
+    names, config = ('input_ids', 'attention_mask', 'position_ids'), block.config
+    axes = ('batch', 'sequence'), ('batch', 'past_sequence + sequence'), ('batch', 'sequence')
     inputs = {name: (name, 'int64', shape) for name, shape in zip(names, axes)}
-    variables = [mx.sym.var(name) for name in names]
-    past, outputs = [], {'logits': None}
-    for layer in range(config.num_layers):
-        pair = []
-        for part in ('key', 'value'):
-            name, ends = (
-                f'past_key_values.{layer}.{part}',
-                (len(config.kept_heads(layer)), 'past_sequence', config.head_size),
-            )
-            inputs[name] = name, 'float32', ('batch', *ends)
-            outputs[f'present.{layer}.{part}'] = 'batch', ends[0], axes[1][1], ends[2]
-            pair.append(mx.sym.var(name))
-        past.append(pair)
-    words, mask, positions = variables
+    outputs = {'logits': None}
+    for name, (rows, heads, _, size) in _past_shapes(config, 'batch').items():
+        inputs[name] = name, 'float32', (rows, heads, 'past_sequence', size)
+        present = name.replace('past_key_values', 'present')
+        outputs[present] = rows, heads, 'past_sequence + sequence', size
+    words, mask, positions, *past = map(mx.sym.var, inputs)
+    past = [[*pair] for pair in zip(past[::2], past[1::2])]
     base = block.transformer
     with standard_operators():
         states, presents, _ = base.encode(
@@ -172,11 +164,14 @@ def _language_model(block):
     return Graph(symbol, inputs, outputs, lambda run: _compare_steps(block, run))
 
 
-def empty_past(config, rows):
-    """Return the past before the first token, by the names of the file's inputs."""
+def _past_shapes(config, rows):
+    """Return the shapes of the keys and values before the first token, by the inputs' names."""
     return {
-        f'past_key_values.{layer}.{part}': np.zeros(
-            (rows, len(config.kept_heads(layer)), 0, config.head_size), 'float32'
+        f'past_key_values.{layer}.{part}': (
+            rows,
+            len(config.kept_heads(layer)),
+            0,
+            config.head_size,
         )
         for layer in range(config.num_layers)
         for part in ('key', 'value')
@@ -191,68 +186,22 @@ def _compare_steps(block, run):
         begins = random.randint(0, (length + 1) // 2, rows)
         mask = (np.arange(length) >= begins[:, None]).astype('int64')
         positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
-        first, parts, past = length - length // 3, [], empty_past(block.config, rows)
+        shapes = _past_shapes(block.config, rows)
+        past = {name: np.zeros(shape, 'float32') for name, shape in shapes.items()}
+        first, parts = length - length // 3, []
         for part in (slice(0, first), slice(first, length)):
             if part.start == length:
                 continue
-            results = run(
-                {
-                    'input_ids': words[:, part],
-                    'attention_mask': mask[:, : part.stop],
-                    'position_ids': positions[:, part],
-                    **past,
-                }
+            feed = zip(
+                ('input_ids', 'attention_mask', 'position_ids'),
+                (words[:, part], mask[:, : part.stop], positions[:, part]),
             )
-            parts.append(results['logits'])
+            results = run({**dict(feed), **past})
+            parts.append(results.pop('logits'))
             past = {
-                name.replace('present', 'past_key_values'): array
-                for name, array in results.items()
-                if name != 'logits'
+                name.replace('present', 'past_key_values'): array for name, array in results.items()
             }
         for row, begin in enumerate(begins):
             scores = np.concatenate(parts, axis=1)[row : row + 1, begin:]
             text = {'words': mx.nd.array(words[row : row + 1, begin:], dtype='int64')}
             yield scores, _run_block(block, text)[0]
-
-
-# -- Transformer-XL -------------------------------------------------------------------------------
-
-
-def _transfo_xl(block):
-    base = block.base
-    inputs = {
-        'words': ('input_ids', 'int64', ('batch', 'sequence')),
-        'valid_length': ('valid_length', 'int64', ('batch',)),
-    }
-    shape = base.mem_len, 'batch', base.config.d_model
-    outputs = {'last_hidden_state' if block is base else 'logits': None}
-    mems = []
-    if base.mem_len:
-        for layer in range(base.config.n_layer):
-            inputs[f'mems.{layer}'] = f'mems.{layer}', 'float32', shape
-            outputs[f'new_mems.{layer}'] = shape
-        inputs['mems_length'] = 'mems_length', 'int64', ('batch',)
-        outputs['new_mems_length'] = ('batch',)
-        mems = [mx.sym.var(name) for name in inputs if name.startswith('mems')]
-    first, mems = block(mx.sym.var('words'), mems, mx.sym.var('valid_length'))
-    if mems:
-        mems[-1] = mx.sym.cast(mems[-1], 'int32')  # ONNX's int64, as it came
-    symbol = mx.sym.Group([first, *mems])
-    return Graph(symbol, inputs, outputs, lambda run: _compare_segments(block, outputs, run))
-
-
-def _compare_segments(block, outputs, run):
-    """Compare a segment after a memory."""
-    random = np.random.RandomState(0)
-    for rows, length in _sizes(block):
-        batch = make_batch(block, block.export_inputs, rows, length, 'int64', random)
-        feed = {
-            'input_ids': batch['words'].asnumpy(),
-            'valid_length': batch['valid_length'].asnumpy(),
-        }
-        *mems, counts = batch.get('mems') or [None]
-        feed.update({f'mems.{layer}': memory.asnumpy() for layer, memory in enumerate(mems)})
-        if counts is not None:
-            feed['mems_length'] = counts.asnumpy().astype('int64')
-        results = run(feed)
-        yield from zip((results[name] for name in outputs), _run_block(block, batch))

@@ -15,7 +15,7 @@ import numpy as np
 from model_zoo.blocks.block import INPUT_NAMES
 from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.checkpoint.tensor_files import write_params
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, reporting
 from model_zoo.layers.sequences import Mask
 from model_zoo.pretrained.labels import write_labels
 from model_zoo.util.arrays import flatten
@@ -106,12 +106,8 @@ def export_block(
     files = f'{name}-symbol.json', f'{name}-0000.params'
     with written_together(directory, f'{name}-') as temporary:
         paths = symbol_path, params_path = [os.path.join(temporary, file) for file in files]
-        try:
+        with reporting(f'cannot write {symbol_path!r}', errors=mx.MXNetError):
             symbol.save(symbol_path, remove_amp_cast=False)  # bfloat16 needs these casts
-        except mx.MXNetError as error:
-            raise InputError(
-                f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
-            ) from error
         used = set(symbol.list_arguments())  # a pooler that no output depends on isn't among them
         arrays = parameters_of(block).items()
         write_params(params_path, {f'arg:{key}': array for key, array in arrays if key in used})
@@ -137,39 +133,31 @@ def example_inputs(block, length):
 
 def _batches(block, example_inputs):
     """Return batches of different size, by the names of the block's inputs."""
-    known = _input_names(block)
+    limit, masked, random = block.context_length or math.inf, False, np.random.RandomState(0)
     if example_inputs is None:
-        names, batches = block.export_inputs, []
+        names = block.export_inputs
+        batches = [make_batch(block, names, 1, min(16, limit), 'float32', random)]
     else:
-        if len(example_inputs) > len(known) or not len(example_inputs):
+        known = _input_names(block)
+        if len(example_inputs) > len(known):
             raise InputError(
                 f'{type(block).__name__} has the inputs {", ".join(known)}; '
                 f'example_inputs has {len(example_inputs)}'
             )
         examples = {name: array for name, array in zip(known, example_inputs) if array is not None}
         names, batches = list(examples), [examples]
-    if 'words' not in names:
-        raise InputError('example_inputs must begin with the words')
-    masked = 'valid_length' in names and bool(batches) and _mask_for_length(batches[0])
-    random = np.random.RandomState(0)  # not the global one: the user's random numbers stay
-    limit = block.context_length or math.inf
-    if not batches:
-        batches = [make_batch(block, names, 1, min(16, limit), 'float32', random)]
+        if 'words' not in names:
+            raise InputError('example_inputs must begin with the words')
+        valid = examples.get('valid_length')
+        masked = isinstance(valid, mx.nd.NDArray) and valid.ndim == examples['words'].ndim
+        if masked:  # an attention mask instead
+            examples['valid_length'] = Mask([valid])
     length = batches[0]['words'].shape[-1]
     length += 7 if length + 7 < limit else -min(7, length - 1)  # which leaves room for a past
     return [*batches, make_batch(block, names, 3, length, 'int32', random, masked)]
 
 
-def _mask_for_length(examples):
-    """Whether there is an attention mask instead of a valid length; marks it as one."""
-    valid = examples['valid_length']
-    if getattr(valid, 'ndim', None) != examples['words'].ndim:
-        return False
-    examples['valid_length'] = Mask([valid])
-    return True
-
-
-def _trace(block, batch, one_output=False):
+def _trace(block, batch, one_output):
     """Return the graph of `block` for such inputs, and their names; the block isn't touched."""
     names = [f'data{i}' for i in range(len(flatten(list(batch.values()))))]
     left = iter(names)
@@ -192,26 +180,24 @@ def _compare(block, names, batch, symbol_path, params_path, one_output):
         name: map_arrays(lambda array: array.as_in_context(ctx), value)
         for name, value in batch.items()
     }
-    with plain_calls(block), warnings.catch_warnings():
+    failed = reporting(
+        'the export could not be loaded and run',
+        error_class=ExportError,
+        errors=(mx.MXNetError, UnicodeDecodeError),  # MXNet quotes bytes of the file
+    )
+    with plain_calls(block), failed, warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
         # not as a `Mask`: the block would skip the check of its values
         arrays = {name: item[0] if isinstance(item, Mask) else item for name, item in batch.items()}
         expected = _outputs(mx.nd, block, arrays, one_output)
         if 'head_mask' in batch:
             batch['head_mask'] = block.base.full_head_mask(batch['head_mask'])
-        try:
-            warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
-            loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path, ctx=ctx)
-            results = flatten(loaded(*flatten(list(batch.values()))))
-            results = [result.asnumpy() for result in results]
-        except (mx.MXNetError, UnicodeDecodeError) as error:  # MXNet quotes bytes of the file
-            reason = str(error).strip().splitlines()[-1]
-            raise ExportError(f'the export could not be loaded and run: {reason}') from error
-    for i, (result, wanted) in enumerate(zip(results, expected)):
-        wanted = wanted.asnumpy()
-        same_shape = result.shape == wanted.shape
-        difference = np.abs(result - wanted).max() if same_shape else np.inf
-        tolerance = TOLERANCES[block.precision]
-        if not difference <= tolerance * max(1, np.abs(wanted).max()):  # NaN is not
+        loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path, ctx=ctx)
+        results = flatten(loaded(*flatten(list(batch.values()))))
+        pairs = [(one.asnumpy(), other.asnumpy()) for one, other in zip(results, expected)]
+    for i, (result, wanted) in enumerate(pairs):
+        difference = np.abs(result - wanted).max()
+        if not difference <= TOLERANCES[block.precision] * max(1, np.abs(wanted).max()):  # or NaN
             raise ExportError(
                 f'output {i} of the export differs from the block by {difference:.2g} on a batch '
                 f'of shape {batch["words"].shape}; nothing was written'

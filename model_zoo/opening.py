@@ -283,7 +283,7 @@ def read_weights(block_class, path, config):
     if isinstance(path, dict):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
-        tensors, metadata = read_tensors(path, warns=True)
+        tensors, metadata = read_tensors(path)
     try:
         loaded, unknown = block_class.translate(tensors, metadata, config)
     except CheckpointError as error:

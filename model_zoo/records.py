@@ -1,6 +1,5 @@
 """Rows as dicts, from any file or object: `read_records`; and their columns: `choose_columns`."""
 
-import collections
 import csv
 import itertools
 import math
@@ -50,13 +49,16 @@ def is_path(source):
 
 def is_table(path):
     """Return whether there is a file, or a data set's folder."""
-    return os.path.isfile(path) or os.path.isfile(os.path.join(path, 'state.json'))
+    return os.path.isfile(path) or _is_dataset_folder(path)
 
 
 def is_table_file(path):
     """Return whether a path's ending says that it is a table, or it is a data set's folder."""
-    ending = os.path.splitext(path)[1].lower()
-    return ending in _FORMATS or os.path.isfile(os.path.join(path, 'state.json'))
+    return os.path.splitext(path)[1].lower() in _FORMATS or _is_dataset_folder(path)
+
+
+def _is_dataset_folder(path):
+    return os.path.isfile(os.path.join(path, 'state.json'))
 
 
 def has_json(path, encoding=None):
@@ -76,11 +78,11 @@ def find_splits(folder):
     if not os.path.isfile(index):
         return {}
     names = read_json(index, 'the list of splits', {'splits': list})['splits']
-    paths = {
-        segment: next((os.path.join(folder, name) for name in known if name in names), None)
+    found = {
+        segment: [os.path.join(folder, name) for name in known if name in names]
         for segment, known in SPLITS.items()
     }
-    return {segment: path for segment, path in paths.items() if path}
+    return {segment: paths[0] for segment, paths in found.items() if paths}
 
 
 # -- records ---------------------------------------------------------------------------------------
@@ -159,37 +161,28 @@ def _format(path):
     return _FORMATS.get(os.path.splitext(path)[1].lower(), 'tsv')
 
 
-def read_rows(path, format=None, encoding=None):
-    """Read the lines of CSV or TSV: the line's number, and the list of its fields.
-
-    Blank lines at the end of TSV are left out, and all blank lines of CSV.
-    """
-    if (format or _format(path)) == 'csv':
-        return _csv_rows(path, encoding)
-    return _tsv_rows(path, encoding)
-
-
 def _tsv_rows(path, encoding):
+    """Yield a line's number and its fields; blank lines at the end are left out."""
     blank = []
     for number, line in read_lines(path, encoding):
         cells = line.rstrip('\r\n').split('\t')
         if len(cells) == 1 and not cells[0].strip():
             blank.append((number, cells))
             continue
-        if blank:
-            yield from blank
-            blank.clear()
+        yield from blank
+        blank.clear()
         yield number, cells
 
 
 def _csv_rows(path, encoding):
+    """Yield a row's first line and its fields; blank lines are left out."""
     lines = (line for _, line in read_lines(path, encoding))
     sample = list(itertools.islice(lines, _SAMPLE))
     csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
     reader = csv.reader(
         itertools.chain(sample, lines), delimiter=_delimiter(sample), **_CSV, strict=True
     )
-    first = 1  # line of a row, which may have several
+    first = 1
     try:
         for cells in reader:
             if cells:
@@ -213,54 +206,42 @@ def _delimiter(lines):
 
 
 def _cell_records(path, format, encoding, header, keep_blank, is_strict):
-    source, names = str(path), None
-    for line, cells in read_rows(path, format, encoding):
+    names = None
+    for line, cells in (_csv_rows if format == 'csv' else _tsv_rows)(path, encoding):
         if not any(cells):
             if names is None or not keep_blank:
                 continue
             cells = [''] * len(names)
         if names is None:
             if header(cells) if callable(header) else header:
-                names = _unique([cell.strip() for cell in cells])
+                names = [cell.strip() for cell in cells]
+                before = [names[:number].count(name) for number, name in enumerate(names)]
+                # repeated names get numbers, as in pandas
+                names = [f'{name}.{n}' if n else name for name, n in zip(names, before)]
                 continue
             names = list(range(len(cells)))
-        if is_strict and len(cells) != len(names):
-            _check_width(cells, names, Where(source, line), format)
-        yield Where(source, line), dict(zip(names, cells))
-
-
-def _unique(names):
-    """Return the names of columns; repeated names get numbers, as in pandas."""
-    seen, found = collections.Counter(), []
-    for name in names:
-        found.append(f'{name}.{seen[name]}' if seen[name] else name)
-        seen[name] += 1
-    return found
-
-
-def _check_width(cells, names, where, format):
-    if len(cells) > len(names) and not any(cell.strip() for cell in cells[len(names) :]):
-        return
-    rule = 'fields are separated by one TAB each'
-    rule = 'a field with a comma in it must be quoted' if format == 'csv' else rule
-    problem = f'{len(cells)} fields instead of {len(names)}: {" | ".join(cells)!r:.80}; {rule}'
-    raise InputError(problem, where=where)
+        where, count = Where(str(path), line), len(names)
+        if is_strict and (len(cells) < count or any(map(str.strip, cells[count:]))):
+            rule = 'fields are separated by one TAB each'
+            rule = 'a field with a comma in it must be quoted' if format == 'csv' else rule
+            problem = f'{len(cells)} fields instead of {count}: {" | ".join(cells)!r:.80}; {rule}'
+            raise InputError(problem, where=where)
+        yield where, dict(zip(names, cells))
 
 
 def _json_records(path, encoding):
     """Read an object a line, or an array of objects; empty lines are left out."""
-    lines = (each for each in read_lines(path, encoding) if each[1].strip())
-    start = next(lines, None)
+    rows = (each for each in read_lines(path, encoding) if each[1].strip())
+    start, unit = next(rows, None), 'line'
     if start is None:
         return
-    unit = 'row' if start[1].lstrip().startswith('[') else 'line'
-    rows = itertools.chain([start], lines)
-    if unit == 'row':
-        rows = enumerate(_parsed(''.join(line for _, line in rows), Where(str(path))))
-    else:
-        rows = ((number, _parsed(line, Where(str(path), number))) for number, line in rows)
+    rows = itertools.chain([start], rows)
+    if start[1].lstrip().startswith('['):
+        unit, text = 'row', ''.join(line for _, line in rows)
+        rows = enumerate(_parsed(text, Where(str(path))))
     for number, fields in rows:
         where = Where(str(path), number, unit=unit)
+        fields = _parsed(fields, where) if unit == 'line' else fields
         if not isinstance(fields, dict):
             problem = f'{fields!r:.80} is no object; an object per line is expected, or an array'
             raise InputError(problem, where=where)
@@ -279,13 +260,12 @@ def _parquet_records(path):
     import pyarrow
     import pyarrow.parquet
 
-    number = 0
     problem = f'cannot read {str(path)!r}'
     with reporting(problem, errors=(OSError, pyarrow.ArrowException)), open_binary(path) as file:
-        for batch in pyarrow.parquet.ParquetFile(file).iter_batches():
-            for row in batch.to_pylist():
-                yield Where(str(path), number, unit='row'), row
-                number += 1
+        batches = pyarrow.parquet.ParquetFile(file).iter_batches()
+        rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
+        for number, row in enumerate(rows):
+            yield Where(str(path), number, unit='row'), row
 
 
 # -- data sets, and rows in memory -----------------------------------------------------------------

@@ -11,7 +11,7 @@ Formats:
 - pytorch_pretrained_bert: the same with that library's names and buffers, for writing only;
 - tensorflow: a checkpoint (.index and .data-* files) with bert_config.json, hparams.json (GPT-2) or
   config.json (Transformer-XL); needs TensorFlow to write;
-- numpy: params_shapes.json and params_0.npy to params_9.npy, of OpenAI GPT;
+- numpy: params_shapes.json and params_0.npy to params_9.npy of OpenAI GPT, for reading only;
 - gluonnlp: a .params file with GluonNLP's names, of BERT and GPT-2.
 
 IN is a folder, a file of weights beside its configuration, an archive, an address, or owner/name of
@@ -55,7 +55,7 @@ def parse(argv):
     parser.add_argument(
         '--to',
         dest='target',
-        choices=[*formats, 'pytorch_pretrained_bert'],
+        choices=[*formats[:3], 'tensorflow', 'gluonnlp', 'pytorch_pretrained_bert'],
         help='format of OUT; default: by the name of a file, or huggingface',
     )
     parser.add_argument('--family', help='such as bert or gpt2; default: as the files show')

@@ -61,13 +61,11 @@ def main(argv=None):
         lambda texts, on_batch: embed(texts, args.prompt, on_batch), settings, not args.no_cache
     )
     numbers, cosines = nearest(list(embed(queries, args.query_prompt)), vectors, args.top_k)
-    wanted = set(numbers.reshape(-1).tolist())
-    texts = {number: text for number, text in enumerate(corpus) if number in wanted}
 
     def records():
         for query, row, scores in zip(queries, numbers.tolist(), cosines.tolist()):
             for number, score in zip(row, scores):
-                line, text = texts[number]
+                line, text = corpus.rows[number]
                 yield {'score': score, 'line': line, 'query': query, 'text': text}
 
     write_records(records(), args.format, args.output)

@@ -129,7 +129,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         setattr(self, name, shared)
 
     def hybrid_forward(self, F, x, targets=None, **params):
-        head = self._log_softmax(F, self._head(F, x, params))
+        head = self._within(F, x, 0, params)
         if targets is None:
             scores = self._all_words(F, x, head, params)
             return F.cast(scores, 'float16') if self.precision == 'float16' else scores
@@ -143,60 +143,44 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         """Return log-probabilities within the positions' further clusters, 0 without one."""
         parts = [F.zeros_like(F.slice_axis(positions, axis=0, begin=0, end=1))]
         for i, (rows, column) in enumerate(zip(tails[::2], tails[1::2]), 1):
-            scores = self._scores(F, F.take(x, rows), i, params)
-            parts.append(F.pick(self._log_softmax(F, scores), column, axis=-1))
+            scores = self._within(F, F.take(x, rows), i, params)
+            parts.append(F.pick(scores, column, axis=-1))
         return F.take(F.concat(*parts, dim=0), positions)
 
-    def _head(self, F, x, params):
-        """Return the scores of the first cluster's words and of the further clusters."""
-        x = self._project(F, x, 0, params)
-        scores = self._product(F, x, 'table0', 'bias0', self._sizes[0], params)
-        further = len(self._sizes) - 1
-        if not further:
-            return scores
-        clusters = self._product(F, x, 'cluster_weight', 'cluster_bias', further, params)
-        return F.concat(scores, clusters, dim=1)
+    def _within(self, F, x, cluster, params):
+        """Return the log-probabilities of a cluster's words, in float32.
 
-    def _scores(self, F, x, cluster, params):
-        """Return the scores of a further cluster's words."""
-        names = f'table{cluster}', f'bias{cluster}'
-        x = self._project(F, x, cluster, params)
-        return self._product(F, x, *names, self._sizes[cluster], params)
-
-    def _log_softmax(self, F, scores):
-        """Return the logarithm of the softmax, in float32."""
+        Behind the first cluster's words are the further clusters.
+        """
+        if self._has_projections:
+            x = self.product(F, F.dot, x, params[f'proj{cluster}'])
+        parts = [(f'table{cluster}', f'bias{cluster}', self._sizes[cluster])]
+        if cluster == 0 and len(self._sizes) > 1:
+            parts.append(('cluster_weight', 'cluster_bias', len(self._sizes) - 1))
+        scores = [
+            self.fully_connected(F, x, params[weight], params[bias], num_hidden=size)
+            for weight, bias, size in parts
+        ]
+        scores = F.concat(*scores, dim=1) if len(scores) > 1 else scores[0]
         if self.precision == 'float16':
             scores = F.cast(scores, 'float32')
         return F.log_softmax(scores, axis=-1)
-
-    def _project(self, F, x, cluster, params):
-        if not self._has_projections:
-            return x
-        return self.product(F, F.dot, x, params[f'proj{cluster}'])
-
-    def _product(self, F, x, weight, bias, size, params):
-        return self.fully_connected(F, x, params[weight], params[bias], num_hidden=size)
 
     def _all_words(self, F, x, head, params):
         parts = [F.slice_axis(head, axis=1, begin=0, end=self._sizes[0])]
         for i in range(1, len(self._sizes)):
             column = self._sizes[0] + i - 1
             cluster = F.slice_axis(head, axis=1, begin=column, end=column + 1)
-            inside = self._log_softmax(F, self._scores(F, x, i, params))
-            parts.append(F.broadcast_add(inside, cluster))
+            parts.append(F.broadcast_add(self._within(F, x, i, params), cluster))
         return F.concat(*parts, dim=1) if len(parts) > 1 else parts[0]
 
     def loss(self, x, labels):
         """Negative log-likelihood of each label."""
         # Positions are assigned to clusters here, before the graph, so that it can be static.
-        # Their numbers are rounded up, so that it is rarely planned again.
-        return self(x, self._targets(labels))
-
-    def _targets(self, labels):
-        """Return the inputs `targets` for labels."""
-        # They are: the label's column in the head; whether it counts; and if there are further
-        # clusters, its index in the list of 0 and all their log-probabilities; and for each cluster
-        # the numbers of the rows to compute, and their labels' columns in it.
+        # Their numbers are rounded up, so that it is rarely planned again. The targets are the
+        # label's column in the head; whether it counts; and if there are further clusters, its
+        # index in the list of 0 and all their log-probabilities; and for each cluster the numbers
+        # of the rows to compute, and their labels' columns in it.
         ids = labels.asnumpy().astype('int64')
         target, positions = np.maximum(ids, 0), np.zeros_like(ids)
         step = max(1, len(ids) // self.steps)
@@ -211,5 +195,5 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
             tails += list(padded)
             used += padded.shape[1]
             start += size
-        arrays = [target, ids >= 0, *([positions, *tails] if tails else [])]
-        return [mx.nd.array(array, ctx=labels.context, dtype='float32') for array in arrays]
+        targets = [target, ids >= 0, *([positions, *tails] if tails else [])]
+        return self(x, [mx.nd.array(each, ctx=labels.context, dtype='float32') for each in targets])

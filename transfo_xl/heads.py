@@ -129,11 +129,6 @@ class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin)
 
     # -- generation -----------------------------------------------------------------------------
 
-    @property
-    def generates_in_onnx(self):
-        """Whether `same_length` is set: a step then sees nothing but a memory of hidden states."""
-        return self.config.same_length
-
     def _clear_cached_op(self):
         super()._clear_cached_op()
         self._segments = None  # made for the former lengths

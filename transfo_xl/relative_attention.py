@@ -61,7 +61,6 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         heads = self._num_heads, self._head_size = config.n_head, config.d_head
         units, inner = config.d_model, config.n_head * config.d_head
         initializer, _ = initializers(config)
-        options = {'use_bias': False, 'flatten': False, 'weight_initializer': initializer}
         with self.name_scope():
             # rows of all heads' queries, then their keys, then their values
             self.qkv_weight = self.params.get(
@@ -73,8 +72,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
                     for name in ('content_bias', 'position_bias')
                 ]
             self.content_bias, self.position_bias = biases
-            self.relative = Dense(inner, in_units=units, prefix='relative_', **options)
-            self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
+            self.relative = Dense(inner, units, initializer, use_bias=False, prefix='relative_')
+            self.proj = Dense(units, inner, initializer, use_bias=False, prefix='proj_')
             self.dropout = nn.Dropout(config.dropatt)
 
     def _dense(self, F, x, weight, parts=1):

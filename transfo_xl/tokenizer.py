@@ -32,96 +32,7 @@ from .vocabulary import OPTIONS, WORDS_NAME, read_words, write_words
 _log = logging.getLogger(__name__)
 
 
-class CountedWords:
-    """The part of `TransfoXLTokenizer` that counts words, and gives them their ids."""
-
-    def _set_words(self, words, unk_idx=None):
-        self.idx2sym, self.sym2idx = [], collections.OrderedDict()
-        self.unk_idx = unk_idx
-        self._forget_vocab()
-        for word in words:
-            self.add_symbol(word)
-
-    def _forget_vocab(self):
-        for name in ('vocab', '_roles'):
-            self.__dict__.pop(name, None)
-
-    def count_sents(self, sents, verbose=False):
-        """Count the words of sentences, each a list of words."""
-        for symbols in tqdm(sents, 'counting', disable=not verbose):
-            self.counter.update(symbols)
-
-    def build_vocab(self):
-        """Make the vocabulary: the special words, then those counted, the most frequent first."""
-        # Words with equal counts are in the order in which they were seen. With `vocab_file`, its
-        # words are taken in their order instead.
-        self._set_words([])
-        if self.vocab_file:
-            self._build_from_file()
-            return
-        for word in self.special:
-            self.add_special(word)
-        for word, count in self.counter.most_common(self.max_size):
-            if count < self.min_freq:
-                break
-            self.add_symbol(word)
-        _log.info('a vocabulary of %d of %d words', len(self), len(self.counter))
-
-    def _build_from_file(self):
-        for _, line in read_lines(self.vocab_file):
-            for word in line.split()[:1]:
-                self.add_symbol(word)
-        unknown = next((word for word in ('<UNK>', '<unk>') if word in self.sym2idx), None)
-        if unknown is None:
-            raise InputError(f'{self.vocab_file!r} has no <unk> among its words; add it')
-        self.unk_idx = self.sym2idx[unknown]
-
-    def cutoffs(self):
-        """Return where to cut the vocabulary for adaptive embeddings and softmax."""
-        # the clusters have 90, 7 and 3 % of the text
-        counts = np.array([self.counter[word] for word in self.idx2sym], dtype=np.float64)
-        if not counts.sum():
-            raise InputError('no counts to cut the vocabulary by; count a text first')
-        covered = np.cumsum(counts) / counts.sum()
-        ends = np.unique(np.searchsorted(covered, (0.9, 0.97)) + 1)
-        return [int(end) for end in ends if end < len(self)]
-
-    def add_special(self, sym):
-        """Add a special word, if it isn't there yet; its id is the attribute ``<name>_idx``."""
-        self.add_symbol(sym)
-        self._note_special(sym)
-
-    def _note_special(self, sym):
-        setattr(self, f'{sym.strip("<>")}_idx', self.sym2idx[sym])
-
-    def add_symbol(self, sym):
-        """Add a word, if it isn't there yet."""
-        if sym not in self.sym2idx:
-            self.sym2idx[sym] = len(self.idx2sym)
-            self.idx2sym.append(sym)
-            self._forget_vocab()
-
-    def get_sym(self, idx):
-        """Return the word with id `idx`."""
-        number = int(idx)
-        if not 0 <= number < len(self):
-            raise self._unknown_id(number)
-        return self.idx2sym[number]
-
-    def get_idx(self, sym):
-        """Return the id of `sym`, or of the unknown word."""
-        number = self.sym2idx.get(sym, self.unk_idx)
-        if number is None:
-            number = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))
-        if number is None:
-            raise InputError(
-                f'word {sym!r} is not in the vocabulary ({len(self)} words), which has no <unk> '
-                "either; build it from a text that has the word, or with special=['<unk>', ...]"
-            )
-        return number
-
-
-class TransfoXLTokenizer(CountedWords, Tokenizer):
+class TransfoXLTokenizer(Tokenizer):
     """Words between white space, with ids in the order of their frequency in a corpus.
 
     Made in three steps: count (:meth:`count_file`, `count_sents`), `build_vocab`,
@@ -236,13 +147,89 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
             roles['unk'] = self.idx2sym[self.unk_idx]
         return make_vocab(dict(self.sym2idx), roles)
 
+    def _set_words(self, words, unk_idx=None):
+        self.idx2sym, self.sym2idx = [], collections.OrderedDict()
+        self.unk_idx = unk_idx
+        for word in words:
+            self.add_symbol(word)
+
+    def count_sents(self, sents, verbose=False):
+        """Count the words of sentences, each a list of words."""
+        for symbols in tqdm(sents, 'counting', disable=not verbose):
+            self.counter.update(symbols)
+
+    def build_vocab(self):
+        """Make the vocabulary: the special words, then those counted, the most frequent first."""
+        # Words with equal counts are in the order in which they were seen. With `vocab_file`, its
+        # words are taken in their order instead.
+        self._set_words([])
+        if self.vocab_file:
+            for _, line in read_lines(self.vocab_file):
+                for word in line.split()[:1]:
+                    self.add_symbol(word)
+            if {'<unk>', '<UNK>'}.isdisjoint(self.sym2idx):
+                raise InputError(f'{self.vocab_file!r} has no <unk> among its words; add it')
+            self.unk_idx = self.sym2idx.get('<UNK>', self.sym2idx.get('<unk>'))
+            return
+        for word in self.special:
+            self.add_special(word)
+        for word, count in self.counter.most_common(self.max_size):
+            if count >= self.min_freq:
+                self.add_symbol(word)
+        _log.info('a vocabulary of %d of %d words', len(self), len(self.counter))
+
+    def cutoffs(self):
+        """Return where to cut the vocabulary for adaptive embeddings and softmax."""
+        # the clusters have 90, 7 and 3 % of the text
+        counts = np.array([self.counter[word] for word in self.idx2sym], dtype=np.float64)
+        if not counts.sum():
+            raise InputError('no counts to cut the vocabulary by; count a text first')
+        covered = np.cumsum(counts) / counts.sum()
+        ends = np.unique(np.searchsorted(covered, (0.9, 0.97)) + 1)
+        return [int(end) for end in ends if end < len(self)]
+
+    def add_special(self, sym):
+        """Add a special word, if it isn't there yet; its id is the attribute ``<name>_idx``."""
+        self.add_symbol(sym)
+        self._note_special(sym)
+
+    def _note_special(self, sym):
+        setattr(self, f'{sym.strip("<>")}_idx', self.sym2idx[sym])
+
+    def add_symbol(self, sym):
+        """Add a word, if it isn't there yet."""
+        if sym not in self.sym2idx:
+            self.sym2idx[sym] = len(self.idx2sym)
+            self.idx2sym.append(sym)
+            for name in ('vocab', '_roles'):  # made of the words as they were
+                self.__dict__.pop(name, None)
+
+    def get_sym(self, idx):
+        """Return the word with id `idx`."""
+        number = int(idx)
+        if not 0 <= number < len(self):
+            raise self._unknown_id(number)
+        return self.idx2sym[number]
+
+    def get_idx(self, sym):
+        """Return the id of `sym`, or of the unknown word."""
+        number = self.sym2idx.get(sym, self.unk_idx)
+        if number is None:
+            number = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))
+        if number is None:
+            raise InputError(
+                f'word {sym!r} is not in the vocabulary ({len(self)} words), which has no <unk> '
+                "either; build it from a text that has the word, or with special=['<unk>', ...]"
+            )
+        return number
+
     def count_file(self, path, verbose=False, add_eos=False):
         """Count the words of a text file."""
         sents = [self.tokenize(line, add_eos) for line in _lines(path, verbose)]
         self.count_sents(sents)
         return sents
 
-    _token_of, _id_of = CountedWords.get_sym, CountedWords.get_idx
+    _token_of, _id_of = get_sym, get_idx
 
     def tokenize(self, line, add_eos=False, add_double_eos=False):
         """Return the list of the words of `line`.
@@ -306,16 +293,13 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
             int32, shape (tokens,), of all lines if `ordered`, else of each line.
         """
         sents = (self.tokenize(line, add_eos, add_double_eos) for line in _lines(path, verbose))
-        return self._encode_sents(sents, ordered)
+        return self.encode_sents(sents, ordered)
 
     def encode_sents(self, sents, ordered=False, verbose=False):
         """Return the ids of sentences, each a list of words, as :meth:`encode_file` does."""
-        return self._encode_sents(tqdm(sents, 'encoding', disable=not verbose), ordered)
-
-    def _encode_sents(self, sents, ordered):
+        sents = tqdm(sents, 'encoding', disable=not verbose)
         if ordered:
-            get_idx = self.get_idx
-            ids = (get_idx(sym) for sym in itertools.chain.from_iterable(sents))
+            ids = map(self.get_idx, itertools.chain.from_iterable(sents))
             return np.fromiter(ids, dtype=np.int32)
         return [np.array(self.convert_tokens_to_ids(symbols), np.int32) for symbols in sents]
 

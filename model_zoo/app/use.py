@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import sys
-import tempfile
 import types
 import unicodedata
 from collections.abc import Mapping
@@ -26,14 +25,7 @@ from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
 from ..inference.pipeline_base import POOL_ITEMS
-from ..records import (
-    PAIRS,
-    TEXTS,
-    choose_columns,
-    has_json,
-    is_table_file,
-    read_records,
-)
+from ..records import PAIRS, TEXTS, choose_columns, has_json, is_table_file, read_records
 from ..util.display import counted, in_number
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
@@ -47,52 +39,11 @@ _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl',
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 
 
-# -- commands -------------------------------------------------------------------------------------
-
-
 def run_pipeline(task, args, texts, records):
     """Write the records of a pipeline's results."""
     engine = engine_of(args.engine, args.precision, args.file)
     made = pipeline(task, args.model, engine=engine, precision=args.precision)
     write_records(records(made, texts), args.format, args.output)
-
-
-def write_results(job, args, pairs=False):
-    """Write a record for each text of a command, or with ``--files`` a file of results for each."""
-    if args.files:
-        if args.texts or args.file or args.text_column:
-            raise InputError('names the texts: leave out other texts and `file`', field='files')
-        count = run_over_files(job, args, job.settings)
-        logger.info('%s in %s', in_number(count, 'texts'), args.output_dir)
-        return
-    if args.output_dir or args.ray:
-        raise InputError('and `ray` go with `files`', field='output_dir')
-    known = job.text_columns if args.file and not args.text_column else ()
-    write_records(_answered(job, _given(args, args.texts, pairs, known)), args.format, args.output)
-
-
-def _answered(job, given):
-    """Yield the columns of each text with its result; a blank text's result has no values."""
-    taken, given, empty = set(), iter(given), None
-    while chunk := list(itertools.islice(given, POOL_ITEMS)):
-        results = iter(job.results([each.text for each in chunk if not each.is_blank]))
-        for each in chunk:
-            if each.is_blank and empty is None:
-                empty = _without_values(next(iter(job.results(['-']))))
-            result = empty if each.is_blank else next(results)
-            if not each.columns:
-                yield {**result, 'text': each.line}
-                continue
-            taken.update(each.columns)
-            named = {f'predicted_{k}' if k in taken else k: value for k, value in result.items()}
-            yield {**each.columns, **named}
-
-
-def _without_values(result):
-    return {
-        name: dict.fromkeys(value) if isinstance(value, dict) else None
-        for name, value in result.items()
-    }
 
 
 # -- texts ----------------------------------------------------------------------------------------
@@ -118,11 +69,6 @@ class Given(NamedTuple):
         """Whether there is no text, or no first text of a pair."""
         return not (self.text if isinstance(self.text, str) else self.text[0]).strip()
 
-    @property
-    def line(self):
-        """The text, or two with a tab between them."""
-        return self.text if isinstance(self.text, str) else '\t'.join(self.text)
-
 
 def read_texts(args, texts, pairs=False):
     """Read the texts of a command line, and then the texts of its file that aren't blank."""
@@ -146,14 +92,13 @@ def _given(args, texts, pairs, known=()):
     columns = [args.text_column, args.text_pair_column]
     if any(columns) and args.file is None:
         raise InputError('needs `file`', field='text_column')
-    if args.file is not None:
-        check_encoding(args.encoding)
     for text in texts:
         if is_table_file(text) and os.path.isfile(text):
             logger.warning('%r is read as a text; `file` %s reads the file', text, text)
     given = map(Given, map(_split_pair, texts) if pairs else texts)
     if args.file is None:
         return given
+    check_encoding(args.encoding)
     rows = read_file(args.file, *columns, pairs, encoding=args.encoding, known=known)
     return itertools.chain(given, rows)
 
@@ -184,9 +129,10 @@ def read_file(
     column, or with two where `pairs` are read, has no header. `pairs` None takes pairs if the
     columns are called so.
     """
+    is_table = column or pair_column or format or is_table_file(path)
     if path == '-' and column:
         raise InputError('needs a file that ends in .csv, .tsv or .jsonl', field='text_column')
-    if path == '-' or not (column or pair_column or format or is_table_file(path)):
+    if path == '-' or not is_table:
         lines = _standard_input(encoding) if path == '-' else read_lines(path, encoding)
         for number, line in lines:
             text = line.rstrip('\r\n')
@@ -194,25 +140,21 @@ def read_file(
         return
     if pair_column is not None and column is None:
         raise InputError('goes with `text_column`', field='text_pair_column')
-    wanted = None if column is None else [c for c in (column, pair_column) if c is not None]
-    usual = {None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs]
-    usual = (tuple(known), *usual) if known else usual
-    has_names, usual_names = True, {*itertools.chain(*PAIRS, *TEXTS), *map(str.lower, known)}
+    wanted = [name for name in (column, pair_column) if name is not None]
+    usual = (*known, *{None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs])
+    names = {*itertools.chain(*PAIRS, *TEXTS), *map(str.lower, known)}
+    has_names, columns = True, None
 
     def has_header(cells):
         nonlocal has_names
-        are_numbers = wanted and all(name.isdecimal() for name in wanted)
-        if are_numbers or (wanted is None and len(cells) == (2 if pairs else 1)):
-            has_names = not usual_names.isdisjoint(cell.strip().lower() for cell in cells)
+        if all(name.isdecimal() for name in wanted) if wanted else len(cells) == 1 + bool(pairs):
+            has_names = not names.isdisjoint(cell.strip().lower() for cell in cells)
         return has_names
 
-    number, columns = 0, None
-    records = read_records(
-        path, format=format, encoding=encoding, header=has_header, keep_blank=True
-    )
-    for number, (where, record) in enumerate(records, 1):
+    rows = read_records(path, format=format, encoding=encoding, header=has_header, keep_blank=True)
+    for number, (where, record) in enumerate(rows, 1):
         if columns is None:
-            bare = tuple(record) if not has_names else None
+            bare = None if has_names else tuple(record)
             columns = choose_columns(record, wanted or bare, usual, field, str(path))
         texts = [record.get(name) for name in columns]
         texts = [''] * len(texts) if texts[0] is None else texts
@@ -232,84 +174,51 @@ def _standard_input(encoding):
         yield from enumerate(sys.stdin, 1)
 
 
-# -- a file of texts, and their vectors in a file beside it ---------------------------------------
-
-
 class Corpus:
-    """Texts of a file, which is read anew each time they are needed."""
+    """Texts of a file, and their vectors in a file beside it.
+
+    Attributes
+    ----------
+    rows : list of (int, str)
+        The number of its line, and each text that isn't blank.
+    """
 
     def __init__(self, path, field='text', encoding=None):
-        self.path, self._encoding = path, encoding
-        self._column = None if field == 'text' else field  # else one of the usual names
-        self._format = None
-        if not is_table_file(path):
-            self._format = 'json' if has_json(path, encoding) else None
-            self._column = self._column if self._format else None
-        if next(iter(self), None) is None:
+        is_json = not is_table_file(path) and has_json(path, encoding)
+        column = field if field != 'text' and (is_json or is_table_file(path)) else None
+        options = {'encoding': encoding, 'format': 'json' if is_json else None}
+        rows = read_file(path, column, field='text_field', **options)
+        self.path, self.rows = path, [(row.number, row.text) for row in rows if not row.is_blank]
+        if not self.rows:
             raise InputError(f'{path!r} is empty: give a file with one text per line')
 
-    def __iter__(self):
-        """Yield the line's number and the text."""
-        rows = read_file(
-            self.path,
-            self._column,
-            field='text_field',
-            encoding=self._encoding,
-            format=self._format,
-        )
-        return ((row.number, row.text) for row in rows if not row.is_blank)
-
     def vectors(self, embed, settings, keeps=True):
-        """The texts' vectors, taken from the file beside the corpus if that has them."""
-        digest, count = self._digest()
+        """The texts' vectors, from the file beside the corpus if that has them."""
+        texts = [text for _, text in self.rows]
         model = hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
+        content = '\n'.join(texts).encode('utf-8', 'surrogatepass')
+        digest = hashlib.blake2b(content, digest_size=12).hexdigest()
         path = f'{self.path}.{model}-{digest}.npy'
         if keeps and os.path.exists(path):
             with contextlib.suppress(Exception):  # Python's parser reads a damaged header
                 kept = np.load(path, mmap_mode='r')
-                if kept.ndim == 2 and len(kept) == count and kept.dtype == np.float32:
+                if kept.ndim == 2 and len(kept) == len(texts) and kept.dtype == np.float32:
                     logger.info('using the vectors in %s', path)
                     return kept
-        with counted('texts', count) as on_batch:
-            if keeps:
-                try:
-                    return self._write(path, embed(self._texts(), on_batch), count, model)
-                except InputError as error:
-                    logger.warning('the vectors are not kept: %s', error)
-            with tempfile.NamedTemporaryFile() as file:
-                return _fill(file.name, embed(self._texts(), on_batch), count)
-
-    def _texts(self):
-        return (text for _, text in self)
-
-    def _write(self, path, vectors, count, model):
-        with atomic_write(path, None) as temporary:
-            _fill(temporary, vectors, count)
-        for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
-            if other != path:  # of what the corpus was before
-                with contextlib.suppress(OSError):
-                    os.remove(other)
-        return np.load(path, mmap_mode='r')
-
-    def _digest(self):
-        """A checksum of the texts, and their number."""
-        digest, count = hashlib.blake2b(digest_size=12), 0
-        for _, text in self:
-            digest.update(text.encode('utf-8', 'surrogatepass') + b'\n')
-            count += 1
-        return digest.hexdigest(), count
-
-
-def _fill(path, vectors, count):
-    """Write vectors to a .npy file, and return its array."""
-    mapped = None
-    for number, vector in enumerate(vectors):
-        if mapped is None:
-            shape = (count, len(vector))
-            mapped = np.lib.format.open_memmap(path, 'w+', np.float32, shape)
-        mapped[number] = vector
-    mapped.flush()
-    return mapped
+        with counted('texts', len(texts)) as on_batch:
+            vectors = np.stack(list(embed(texts, on_batch)))
+        if keeps:
+            try:
+                with atomic_write(path, 'wb') as file:
+                    np.save(file, vectors)
+            except InputError as error:
+                logger.warning('the vectors are not kept: %s', error)
+                return vectors
+            for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
+                if other != path:  # of what the corpus was before
+                    with contextlib.suppress(OSError):
+                        os.remove(other)
+        return vectors
 
 
 # -- records --------------------------------------------------------------------------------------
@@ -331,54 +240,43 @@ def write_format(format, output):
 
 def write_records(records, format=None, output=None):
     """Write dicts with the same keys as they come, a file whole or not at all; returns how many."""
-    format = write_format(format, output)
-    count = 0
-
-    def noted():
-        nonlocal count
-        for record in records:
-            count += 1
-            yield record
-
-    with contextlib.ExitStack() as stack:
-        file = sys.stdout
-        if output is not None:
-            if not is_url(output):
-                os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
-            file = stack.enter_context(atomic_write(output))
-        else:
-            sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
-        for line in _table(noted()) if format == 'table' else _lines(noted(), format):
-            file.write(line)
-            if output is None:
-                file.flush()
-    return count
+    format, counter = write_format(format, output), itertools.count()
+    lines = _lines((record for record, _ in zip(records, counter)), format)
+    if output is None:
+        sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
+        for line in lines:
+            print(line, end='', flush=True)
+    else:
+        if not is_url(output):
+            os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
+        with atomic_write(output) as file:
+            file.writelines(lines)
+    return next(counter)
 
 
 def _lines(records, format):
-    """Yield a line for each record, or an array's; of CSV and TSV also one with the names."""
+    """Yield the lines of records; of CSV, TSV and tables the first has the names."""
     if format == 'json':
         between = '[\n'
         for record in records:
             yield between + json.dumps(record, ensure_ascii=False)
             between = ',\n'
         yield '[]\n' if between == '[\n' else '\n]\n'
-        return
-    if format == 'jsonl':
+    elif format == 'jsonl':
         for record in records:
             yield json.dumps(record, ensure_ascii=False) + '\n'
-        return
-    names = None
-    for record in map(_flat, records):
-        if names is None:
-            names = list(record)
-            yield _row(names, format)
-        yield _row([record.get(name) for name in names], format)
+    else:
+        rows = map(_flat, records)
+        first = list(itertools.islice(rows, _ALIGNED if format == 'table' else 1))
+        names = list(first[0]) if first else []
+        line = {'csv': _csv_line, 'tsv': _tsv_line}.get(format) or _aligned(names, first)
+        if first:
+            yield line(names)
+        for row in itertools.chain(first, rows):
+            yield line([row.get(name) for name in names])
 
 
-def _row(cells, format):
-    if format == 'tsv':
-        return '\t'.join(map(_cell, cells)) + '\n'
+def _csv_line(cells):
     text = io.StringIO()
     csv.writer(text, lineterminator='\n').writerow(
         [json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells]
@@ -386,30 +284,26 @@ def _row(cells, format):
     return text.getvalue()
 
 
-def _table(records):
-    records = map(_flat, records)
-    first = list(itertools.islice(records, _ALIGNED))
-    if not first:
-        return
-    names = list(first[0])
-    rows = [_cells(record, names) for record in first]
-    is_number = [isinstance(first[0][name], (int, float)) for name in names]
-    widths = [max(map(_width, column)) for column in zip(names, *rows)]
-    widths[-1] = 0 if not is_number[-1] else widths[-1]  # no spaces behind the last text
+def _tsv_line(cells):
+    return '\t'.join(map(_cell, cells)) + '\n'
+
+
+def _aligned(names, rows):
+    """Return a function that makes a table's line of cells; its first rows say how wide it is."""
+    columns = [[name, *(_cell(row.get(name)) for row in rows)] for name in names]
+    widths = [max(map(_width, column)) for column in columns]
+    are_numbers = [isinstance(rows[0][name], (int, float)) for name in names]
+    if names and not are_numbers[-1]:
+        widths[-1] = 0  # no spaces behind the last text
 
     def line(cells):
         padded = []
-        for cell, width, right in zip(cells, widths, is_number):
+        for cell, width, right in zip(map(_cell, cells), widths, are_numbers):
             space = ' ' * (width - _width(cell))
             padded.append(space + cell if right else cell + space)
         return '  '.join(padded) + '\n'
 
-    others = (_cells(record, names) for record in records)
-    yield from map(line, itertools.chain([names], rows, others))
-
-
-def _cells(record, names):
-    return [_cell(record.get(name)) for name in names]
+    return line
 
 
 def _flat(record):
@@ -434,13 +328,26 @@ def _width(text):
     return sum(2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in text)
 
 
-# -- jobs that workers do, too ---------------------------------------------------------------------
+# -- labels of texts -------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=1)
-def _opened(make, options):
-    """Open something once per process, with the items of its options."""
-    return make(**dict(options))
+def write_results(job, args, pairs=False):
+    """Write a record for each text of a command, or with ``--files`` a file of results for each."""
+    if args.files:
+        if args.texts or args.file or args.text_column:
+            raise InputError('names the texts: leave out other texts and `file`', field='files')
+        count = run_over_files(job, args, job.settings)
+        logger.info('%s in %s', in_number(count, 'texts'), args.output_dir)
+        return
+    if args.output_dir or args.ray:
+        raise InputError('and `ray` go with `files`', field='output_dir')
+    known = job.text_columns if args.file and not args.text_column else ()
+    given = _given(args, args.texts, pairs, known)
+    write_records(job.records(given), args.format, args.output)
+
+
+# one per process, with the items of its options
+_opened = functools.lru_cache(maxsize=1)(lambda options: pipeline(**dict(options)))
 
 
 class Labeller:
@@ -458,7 +365,7 @@ class Labeller:
 
     @property
     def _classifier(self):
-        return _opened(pipeline, tuple(self._options.items()))
+        return _opened(tuple(self._options.items()))
 
     @property
     def text_columns(self):
@@ -479,9 +386,29 @@ class Labeller:
             else:
                 yield scores if classifier.is_regression else result[0]
 
+    def records(self, given):
+        """Yield the columns of each text with its result; a blank text's has no values."""
+        taken, given, empty = set(), iter(given), None
+        while chunk := list(itertools.islice(given, POOL_ITEMS)):
+            results = iter(self.results([each.text for each in chunk if not each.is_blank]))
+            for each in chunk:
+                if each.is_blank and empty is None:
+                    empty = {
+                        name: dict.fromkeys(value) if isinstance(value, dict) else None
+                        for name, value in next(self.results(['-'])).items()
+                    }
+                result = empty if each.is_blank else next(results)
+                if not each.columns:
+                    line = each.text if isinstance(each.text, str) else '\t'.join(each.text)
+                    yield {**result, 'text': line}
+                    continue
+                taken.update(each.columns)
+                named = {f'predicted_{k}' if k in taken else k: v for k, v in result.items()}
+                yield {**each.columns, **named}
+
     def __call__(self, task):
         given = (
             Given(_split_pair(line) if self._pairs and line.strip() else line)
             for line in task.lines()
         )
-        return write_records(_answered(self, given), task.output.rpartition('.')[2], task.output)
+        return write_records(self.records(given), task.output.rpartition('.')[2], task.output)

@@ -17,18 +17,36 @@ class AttentionBlock(ZooBlock):
     A family's backbone has ``attentions()``, the list of its `SelfAttention` in order, and its
     configuration is an `AttentionConfig`. While the heads are watched, only one thread may use the
     block.
+
+    Parameters
+    ----------
+    config : AttentionConfig
+    output_attentions, output_all_encodings : bool
+        Whether the backbone returns attentions, and the states of all layers.
+    keep_multihead_output : bool
+        Whether `get_multihead_outputs` and `get_multihead_gradients` work; then calls use no graph.
     """
 
-    #: whether the backbone returns attentions
-    output_attentions = False
-    #: whether `get_multihead_outputs` and `get_multihead_gradients` work; then calls make no graphs
-    keep_multihead_output = False
     #: each layer's heads' outputs of the last call, with the probe that gets their gradients
     _kept = None
     _is_watched = False
     #: how many times the backbone got new parameters, now and when the graphs were made
     _changes = 0
     _changes_seen = 0
+
+    def __init__(
+        self,
+        config,
+        output_attentions=False,
+        output_all_encodings=False,
+        keep_multihead_output=False,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(config, prefix=prefix, params=params)
+        self.output_attentions = output_attentions
+        self.output_all_encodings = output_all_encodings
+        self.keep_multihead_output = keep_multihead_output
 
     def run(self, *inputs):
         base = self.base

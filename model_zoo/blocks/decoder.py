@@ -80,8 +80,23 @@ class DecoderBlock(AttentionBlock):
         """
         check_field('num_special_tokens', num_special_tokens, Size)
         base = self.base
-        if num_special_tokens != base.config.n_special:
-            base._resize_embedding(num_special_tokens)
+        if num_special_tokens == base.config.n_special:
+            return
+        old = base.word_embed.weight
+        base.config.n_special = num_special_tokens
+        base._make_embedding()
+        base._changed()
+        new = base.word_embed.weight
+        new.cast(old.dtype)
+        try:
+            ctx = old.list_ctx()
+        except RuntimeError:
+            return  # not initialized yet
+        new.initialize(ctx=ctx)
+        rows = min(old.shape[0], new.shape[0])
+        value = new.data(ctx[0])
+        value[:rows] = old.data(ctx[0])[:rows]
+        new.set_data(value)
 
     def check(self, inputs):
         names = 'words', 'token_types', 'position_ids', 'past'
@@ -126,7 +141,7 @@ class DecoderModel(DecoderBlock):
     ----------
     config : DecoderConfig
     output_attentions, output_all_encodings, keep_multihead_output : bool
-        See the outputs.
+        See `AttentionBlock`, and the outputs.
 
     Inputs
     ------
@@ -158,20 +173,9 @@ class DecoderModel(DecoderBlock):
     has_past = False
     outputs = ('hidden', 'presents', 'attentions')
 
-    def __init__(
-        self,
-        config,
-        output_attentions=False,
-        output_all_encodings=False,
-        keep_multihead_output=False,
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(config, prefix=prefix, params=params)
+    def __init__(self, config, **options):
+        super().__init__(config, **options)
         config = self.config
-        self.output_attentions = output_attentions
-        self.output_all_encodings = output_all_encodings
-        self.keep_multihead_output = keep_multihead_output
         self._make_embedding()
         with self.name_scope():
             self.position_weight = self.params.get(
@@ -202,23 +206,6 @@ class DecoderModel(DecoderBlock):
                 weight_initializer=mx.init.Normal(config.initializer_range),
                 prefix='word_embed_',
             )
-
-    def _resize_embedding(self, num_special_tokens):
-        old = self.word_embed.weight
-        self.config.n_special = num_special_tokens
-        self._make_embedding()
-        self._changed()
-        new = self.word_embed.weight
-        new.cast(old.dtype)
-        try:
-            ctx = old.list_ctx()
-        except RuntimeError:
-            return  # not initialized yet
-        new.initialize(ctx=ctx)
-        rows = min(old.shape[0], new.shape[0])
-        value = new.data(ctx[0])
-        value[:rows] = old.data(ctx[0])[:rows]
-        new.set_data(value)
 
     def attentions(self):
         """Return the layers' `SelfAttention`."""

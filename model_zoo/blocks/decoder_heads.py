@@ -137,10 +137,8 @@ class DecoderTask(TaskMixin, DecoderBlock):
 
     backbone = 'transformer'
 
-    def __init__(
-        self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
-    ):
-        super().__init__(transformer, prefix=prefix, params=params, **options)
+    def __init__(self, transformer, predict_special_tokens=True, **options):
+        super().__init__(transformer, **options)
         self._predict_special_tokens = predict_special_tokens
         if not predict_special_tokens:
             self.label_inputs = {**self.label_inputs, 'lm_labels': (None, 'vocab_size')}
@@ -253,21 +251,14 @@ class DecoderDoubleHeads(DecoderTask):
     export_inputs = ('words', 'mc_token_ids', 'valid_length')
     word_axes = 3
 
-    def __init__(
-        self, transformer, predict_special_tokens=True, prefix=None, params=None, **options
-    ):
-        super().__init__(transformer, predict_special_tokens, prefix, params, **options)
+    def __init__(self, transformer, predict_special_tokens=True, **options):
+        super().__init__(transformer, predict_special_tokens, **options)
         config = self.config
         with self.name_scope():
             # a unit is dropped in all choices alike, as in OpenAI's code
             self.mc_dropout = nn.Dropout(config.mc_pdrop, axes=(1,))
-            self.mc_head = Dense(
-                1,
-                in_units=config.units,
-                flatten=False,
-                weight_initializer=mx.init.Normal(config.initializer_range),
-                prefix='mc_head_',
-            )
+            initializer = mx.init.Normal(config.initializer_range)
+            self.mc_head = Dense(1, config.units, initializer, prefix='mc_head_')
 
     def check(self, inputs):
         check_shape('words', inputs['words'], (-1, -1, -1))

@@ -140,8 +140,11 @@ class BlockFiles:
         maps = cls.name_maps(cls.config_class()).values()
         return max((mapping.matches(tensors) for mapping in maps), default=0)
 
-    def _assign(self, weights, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
-        """Set the parameters; returns the names missing, and left over."""
+    def assign(self, weights, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source):
+        """Set the parameters to `Weights`; see `load_parameters`.
+
+        Returns the names that are missing, and the names that are left over.
+        """
         parameters, tensors = self.parameters_by_name(), weights.tensors
         missing = [name for name in parameters if name not in tensors]
         unknown = [*weights.unknown, *(name for name in tensors if name not in parameters)]
@@ -211,7 +214,7 @@ class BlockFiles:
     def load_weights(self, weights, ctx=None, may_lack=()):
         """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
         # They may hold more than the block's, and are converted to its precision.
-        missing, unused = self._assign(weights, ctx, True, True, True, 'current')
+        missing, unused = self.assign(weights, ctx, True, True, True, 'current')
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
             hint = ''
@@ -267,7 +270,7 @@ class BlockFiles:
         """
         weights = read_weights(type(self), filename, self.config)
         options = allow_missing, ignore_extra, cast_dtype, dtype_source
-        self._assign(weights, ctx, *options)
+        self.assign(weights, ctx, *options)
 
     def save_parameters(self, filename, deduplicate=True, format='native'):
         """Save the parameters, completely or not at all.
@@ -312,8 +315,7 @@ class BlockFiles:
     ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 
-        ``SHA256SUMS`` has their checksums. When the folder is opened, damaged weights are refused,
-        and a warning names other files that were edited.
+        ``SHA256SUMS`` has their checksums. When the folder is opened, damaged weights are refused.
 
         Parameters
         ----------
@@ -325,7 +327,7 @@ class BlockFiles:
             and ``model.safetensors``, for transformers;  ``'pytorch'``: the same with
             ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same with that library's names
             and buffers. ``'tensorflow'``: ``model.ckpt.*`` and the configuration in Google's or
-            OpenAI's format. ``'numpy'``: OpenAI's ``params_*.npy``.
+            OpenAI's format.
 
         Raises
         ------

@@ -24,9 +24,6 @@ class _Same:
         return [array]
 
 
-_SAME = _Same()
-
-
 class Fused:
     """Query, key and value tensors <-> our fused one, laid out by head (see `SelfAttention`)."""
 
@@ -39,7 +36,7 @@ class Fused:
         return [rows[:, part].reshape((-1, *array.shape[1:])) for part in range(3)]
 
 
-_FUSED = Fused()
+_SAME, _FUSED = _Same(), Fused()
 
 
 class Stacked:
@@ -61,12 +58,12 @@ class Padded:
     def load(self, arrays, config):
         from ..layers.cells import padded_units  # imports MXNet, which a mapping does without
 
-        array = arrays[0]
+        (array,) = arrays
         if array.ndim <= self.axis:
             return array  # the block refuses its shape
-        widths = [(0, 0)] * array.ndim
+        widths = np.zeros((array.ndim, 2), int)
         size = array.shape[self.axis]
-        widths[self.axis] = (0, padded_units(size) - size)
+        widths[self.axis, 1] = padded_units(size) - size
         return np.pad(array, widths)
 
     def save(self, array, config):
@@ -174,7 +171,7 @@ def layer_rules(
             convert = qkv if ours.endswith('qkv') else padding_of(name) or _SAME
             if kind == 'weight' and weight is not None:
                 convert = weight(convert)
-            rules.append(Rule(name, tuple(f'{stem}{end}' for stem in theirs), convert))
+            rules.append(Rule(name, tuple(stem + end for stem in theirs), convert))
     return rules
 
 
@@ -184,17 +181,26 @@ _WRAPPERS = ('module.', 'model.', '_orig_mod.')
 
 def wrapper_of(names):
     """Find the wrappers' prefix of most of the names, such as ``module.``."""
-    prefix, is_longer = '', True
-    while is_longer:
+    prefix = ''
+    while True:
         counts = {part: sum(n.startswith(prefix + part) for n in names) for part in _WRAPPERS}
         part = max(counts, key=counts.get)
-        is_longer = 2 * counts[part] > len(names)
-        prefix += part if is_longer else ''
-    return prefix
+        if 2 * counts[part] <= len(names):
+            return prefix
+        prefix += part
 
 
 def _pattern(template):
-    return re.compile(re.escape(template).replace(r'\{i\}', r'(\d+)') + '$')
+    return re.compile(re.escape(template).replace(r'\{i\}', r'(\d+)'))
+
+
+def _find(table, name):
+    """Return the entry of a table whose pattern a name matches, and the layer's number in it."""
+    for entry, pattern in table:
+        match = pattern.fullmatch(name)
+        if match:
+            return entry, ''.join(match.groups())
+    return None, ''
 
 
 class Mapping:
@@ -218,27 +224,23 @@ class Mapping:
     rename : tuple of (str, str)
         Regular expressions and replacements that turn older names into today's.
     order : tuple of str
-        The names in order, for a format that stores numbers instead of names. A layer's names,
-        with ``{i}``, come last and are repeated for each layer.
+        The names in order, for a format that stores numbers instead of names, and is only read. A
+        layer's names, with ``{i}``, come last and are repeated for each layer.
     """
 
     def __init__(
         self, rules, backbone, mark_heads=True, outside=(), ignore=(), rename=(), order=()
     ):
-        self.rules = list(rules)
         self.backbone = backbone
-        self.mark_heads = mark_heads
-        self.outside = tuple(outside)
-        self._order = tuple(order)
-        self._ignore = [re.compile(expression) for expression in ignore]
-        self._rename = [(re.compile(expression), to) for expression, to in rename]
-        self._ours = [(rule, _pattern(rule.ours)) for rule in self.rules]
+        self._mark_heads, self._outside = mark_heads, tuple(outside)
+        self._order, self._ignore, self._rename = tuple(order), ignore, rename
+        self._ours = [(rule, _pattern(rule.ours)) for rule in rules]
         self._theirs = [
-            (rule, part, _pattern(name))
-            for rule in self.rules
+            ((rule, part), _pattern(name))
+            for rule in rules
             for part, name in enumerate(rule.theirs)
         ]
-        self._tied = {name: rule.theirs[0] for rule in self.rules for name in rule.tied}
+        self._tied = {name: rule.theirs[0] for rule in rules for name in rule.tied}
 
     def canonical(self, names):
         """Map all `names` of a file to the names that the rules use.
@@ -246,39 +248,29 @@ class Mapping:
         Names to ignore are left out. So are further names of tied tensors, unless the first one is
         missing: a program that stores a tied tensor once may use any of its names.
         """
+        return self._canonical(names)[0]
+
+    def _canonical(self, names):
+        """Return `canonical`, and the names of tied tensors -> their first names."""
         numbered, wrapper = self._numbered(len(names)), wrapper_of(names)
         has_prefix = any(name.removeprefix(wrapper).startswith(self.backbone) for name in names)
-        result, tied = {}, {}
+        result, copies = {}, {}
         for name in names:
             new = numbered.get(name, name).removeprefix(wrapper)
             for expression, to in self._rename:
-                new = expression.sub(to, new)
+                new = re.sub(expression, to, new)
             if new.startswith(self.backbone):
                 new = new[len(self.backbone) :]
-            elif has_prefix and self.mark_heads:
+            elif has_prefix and self._mark_heads:
                 new = '^' + new
             if new in self._tied:
-                tied[self._tied[new]] = name
-            elif not any(expression.match(new) for expression in self._ignore):
+                copies[name] = self._tied[new]
+            elif not any(re.match(expression, new) for expression in self._ignore):
                 result[name] = new
-        for new, name in tied.items():
-            if new not in result.values():
-                result[name] = new
-        return result
-
-    def _check_tied(self, tensors, canonical):
-        """Warn of tensors that differ from the tied ones that our blocks use instead."""
-        wrapper, used = wrapper_of(tensors), {new: name for name, new in canonical.items()}
-        for name, array in tensors.items():
-            bare = name.removeprefix(wrapper)
-            first = used.get(self._tied.get(bare.removeprefix(self.backbone)))
-            if first not in (None, name) and not np.array_equal(array, tensors[first]):
-                _log.warning(
-                    '%s differs from %s, which is used for both: the program that wrote them gives '
-                    'other results',
-                    name,
-                    first,
-                )
+        missing = {new: name for name, new in copies.items()}
+        for new in result.values():
+            missing.pop(new, None)
+        return result | {name: new for new, name in missing.items()}, copies
 
     def _numbered(self, count):
         """Map the numbers of `count` tensors to their names, in a format that stores numbers."""
@@ -292,52 +284,50 @@ class Mapping:
 
     def matches(self, names):
         """Count the `names` of a file that the rules know."""
-        return sum(
-            any(pattern.match(name) for _, _, pattern in self._theirs)
-            for name in self.canonical(names).values()
-        )
+        found = (_find(self._theirs, name)[0] for name in self.canonical(names).values())
+        return sum(entry is not None for entry in found)
 
     def load(self, tensors, config):
         """Convert a file's tensors to our tensors; returns these, and the unusable names.
 
         No rule knows an unusable name, or its rule lacks a part.
         """
-        parts_of, unknown = {}, []
-        numbered = self._numbered(len(tensors))
-        tensors = {numbered.get(name, name): array for name, array in tensors.items()}
-        wrapper, names = wrapper_of(tensors), self.canonical(tensors)
+        wrapper = wrapper_of(tensors)
         if wrapper:
             _log.info('the names of the weights are read without %r', wrapper)
-        self._check_tied(tensors, names)
-        for name, canonical in names.items():
-            for rule, part, pattern in self._theirs:
-                match = pattern.match(canonical)
-                if match:
-                    ours = rule.ours.replace('{i}', match.group(1) if match.groups() else '')
-                    parts_of.setdefault((ours, rule), {})[part] = name
-                    break
-            else:
+        names, copies = self._canonical(tensors)
+        used = {new: name for name, new in names.items()}
+        for name, new in copies.items():
+            if not np.array_equal(tensors[name], tensors[used[new]]):
+                _log.warning(
+                    '%s differs from %s, which is used for both: the program that wrote them gives '
+                    'other results',
+                    name,
+                    used[new],
+                )
+        parts_of, unknown = {}, []
+        for name, new in names.items():
+            entry, layer = _find(self._theirs, new)
+            if entry is None:
                 unknown.append(name)
+                continue
+            rule, part = entry
+            parts_of.setdefault((rule.ours.replace('{i}', layer), rule), {})[part] = name
         result = {}
         for (ours, rule), parts in parts_of.items():
-            if len(parts) == len(rule.theirs):
-                names = [parts[part] for part in range(len(parts))]
-                arrays = [tensors[name] for name in names]
-                result[ours] = self._convert(rule, arrays, names, config)
-            else:
+            if len(parts) < len(rule.theirs):
                 unknown += parts.values()
+                continue
+            arrays = {name: tensors[name] for _, name in sorted(parts.items())}
+            try:
+                result[ours] = rule.convert.load([*arrays.values()], config)
+            except ValueError as error:
+                shapes = ', '.join(f'{name} {array.shape}' for name, array in arrays.items())
+                raise CheckpointError(
+                    f'tensors of the wrong shape: {shapes}; does the configuration belong to these '
+                    'weights?'
+                ) from error
         return result, unknown
-
-    @staticmethod
-    def _convert(rule, arrays, names, config):
-        try:
-            return rule.convert.load(arrays, config)
-        except ValueError as error:
-            shapes = ', '.join(f'{name} {array.shape}' for name, array in zip(names, arrays))
-            raise CheckpointError(
-                f'tensors of the wrong shape: {shapes}; does the configuration belong to these '
-                'weights?'
-            ) from error
 
     def save(self, tensors, config, with_prefix):
         """Convert our tensors to the other program's; the inverse of `load`.
@@ -350,16 +340,20 @@ class Mapping:
                 raise CheckpointError(f'this format has no place for the parameter {ours}')
             values = convert.save(tensors[ours], config)
             result.update((name, np.ascontiguousarray(values[n])) for name, n in parts.items())
-        return self._in_order(result) if self._order else result
+        return result
 
     def parts(self, parameters, with_prefix):
         """Yield each of our names, its conversion, and the other program's names -> parts' numbers.
 
         If no rule knows our name, the conversion is None and there are no names.
         """
-        with_prefix = with_prefix or self._has_outside(parameters)
-        for ours in parameters:
-            rule, layer = self._rule(ours)
+        rules = {ours: _find(self._ours, ours) for ours in parameters}
+        # some of the parameters may be outside of the backbone
+        with_prefix = with_prefix or any(
+            rule is not None and rule.theirs[0].startswith(self._outside)
+            for rule, _ in rules.values()
+        )
+        for ours, (rule, layer) in rules.items():
             if rule is None:
                 yield ours, None, {}
                 continue
@@ -369,39 +363,11 @@ class Mapping:
             names = {self._full(name, layer, with_prefix): number for number, name in numbered}
             yield ours, rule.convert, names
 
-    def _rule(self, ours):
-        """Find the rule for one of our names, and the layer's number in it."""
-        for rule, pattern in self._ours:
-            match = pattern.match(ours)
-            if match:
-                return rule, match.group(1) if match.groups() else ''
-        return None, ''
-
     def _full(self, name, layer, with_prefix):
         """Return a rule's name as it is in a file."""
         name = name.replace('{i}', layer)
         if name.startswith('^'):
             return name[1:]
-        if with_prefix and not name.startswith(self.outside):
+        if with_prefix and not name.startswith(self._outside):
             return self.backbone + name
         return name
-
-    def _in_order(self, tensors):
-        """Put `tensors` into the order of a format that stores no names."""
-        names = list(self._numbered(len(tensors)).values())
-        if sorted(names) != sorted(tensors):
-            some = ', '.join(list(tensors)[-20:])
-            raise CheckpointError(
-                'this format stores the tensors of a whole backbone in their order, and not these '
-                f'{len(tensors)}: ..., {some}'
-            )
-        return {name: tensors[name] for name in names}
-
-    def _has_outside(self, tensors):
-        """Return whether the other program keeps some of `tensors` outside of the backbone."""
-        return any(
-            pattern.match(ours)
-            for rule, pattern in self._ours
-            if rule.theirs[0].startswith(self.outside)
-            for ours in tensors
-        )

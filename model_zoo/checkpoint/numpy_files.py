@@ -4,16 +4,15 @@
 ``params_0.npy`` to ``params_9.npy``. A tensor's name is its position, ``'0'``, ``'1'``, and so on.
 """
 
+import contextlib
 import io
-import json
 import math
 import os
 import zipfile
 
 import numpy as np
 
-from ..errors import CheckpointError, reporting
-from ..util.files import atomic_write
+from ..errors import CheckpointError
 from ..util.remote import open_binary
 from .pickles import read_object_array
 from .tensor_files import reading
@@ -21,7 +20,7 @@ from .tensor_files import reading
 _PARTS = 10
 
 
-class ArrayArchive:
+class ArrayArchive(contextlib.ExitStack):
     """An ``.npz`` file while it is read, as a context.
 
     Attributes
@@ -31,46 +30,24 @@ class ArrayArchive:
     """
 
     def __init__(self, path):
-        self._path = path
-
-    def __enter__(self):
-        with reporting(f'cannot read {self._path!r}', error_class=CheckpointError):
-            self._file = open_binary(self._path)
-        try:
-            self._zip = zipfile.ZipFile(self._file)
-        except Exception as error:  # names that are no UTF-8, unknown versions
-            self._file.close()
-            raise self._damaged(error) from error
+        super().__init__()
+        with reading(path), contextlib.ExitStack() as opened:
+            file = opened.enter_context(open_binary(path))
+            self._path, self._zip = path, opened.enter_context(zipfile.ZipFile(file))
+            self.push(opened.pop_all())
         self.comment = self._zip.comment
         self.names = [name[:-4] for name in self._zip.namelist() if name.endswith('.npy')]
-        return self
-
-    def __exit__(self, *error):
-        self._zip.close()
-        self._file.close()
-
-    def _damaged(self, error):
-        return CheckpointError(f'{self._path!r} is damaged or was cut off ({error})')
 
     def read(self, name):
         """Read the array of this name, which may hold plain objects."""
-        try:
-            return _array_of(self._zip.read(f'{name}.npy'), self._path)
-        except CheckpointError:
-            raise
-        except Exception as error:  # of zlib, struct, zipfile or NumPy
-            raise self._damaged(f'{name}: {error}') from error
-
-
-def _array_of(content, path):
-    file = io.BytesIO(content)
-    formats = np.lib.format
-    is_first = formats.read_magic(file) == (1, 0)
-    read_header = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
-    if read_header(file)[2].hasobject:
-        return read_object_array(file.read(), path)
-    file.seek(0)
-    return formats.read_array(file, allow_pickle=False)
+        with reading(self._path):
+            file, formats = io.BytesIO(self._zip.read(f'{name}.npy')), np.lib.format
+            is_first = formats.read_magic(file) == (1, 0)
+            read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
+            if read(file)[2].hasobject:
+                return read_object_array(file.read(), self._path)
+            file.seek(0)
+            return formats.read_array(file, allow_pickle=False)
 
 
 def read_numpy(path, shapes):
@@ -78,8 +55,7 @@ def read_numpy(path, shapes):
 
     There is no metadata.
     """
-    folder = os.path.dirname(path)
-    parts = []
+    folder, parts = os.path.dirname(path), []
     for number in range(_PARTS):
         part = os.path.join(folder, f'params_{number}.npy')
         with reading(part):
@@ -97,17 +73,3 @@ def read_numpy(path, shapes):
     with reading(path):  # it may have too many axes, or a huge one beside an empty one
         shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
     return {str(number): array for number, array in enumerate(shaped)}, {}
-
-
-def write_numpy(path, tensors):
-    """Write `tensors`, in the format's order, to ``params_shapes.json`` at `path` and its parts."""
-    folder = os.path.dirname(path)
-    values = np.concatenate([array.reshape(-1) for array in tensors.values()])
-    for number, part in enumerate(np.array_split(values, _PARTS)):
-        with atomic_write(os.path.join(folder, f'params_{number}.npy'), 'wb') as file:
-            np.save(file, part)
-    with atomic_write(os.path.join(folder, 'parameters_names.json')) as file:
-        # the converter expects one name for the first two tensors
-        json.dump([f'{name}:0' for name in list(tensors)[1:]], file)
-    with atomic_write(path) as file:
-        json.dump([list(array.shape) for array in tensors.values()], file)

@@ -100,7 +100,7 @@ class Storage(NamedTuple):
     numbers: np.ndarray
 
 
-def _values(data, dtype, shape, order):
+def _values(data, dtype, shape, order='C'):
     if dtype.dtype == object:
         flat = np.empty(len(data), object)
         for index, item in enumerate(data):
@@ -111,14 +111,14 @@ def _values(data, dtype, shape, order):
     return flat.reshape(shape, order=order)
 
 
-def _array(data, dtype, shape, order):
+def _array(*arguments):
     array = _Array()
-    array.value = _values(data, dtype, shape, order)
+    array.value = _values(*arguments)
     return array
 
 
 def _scalar(dtype, data):
-    return _values(data, dtype, (), 'C').item()
+    return _values(data, dtype, ()).item()
 
 
 def _encode(text, encoding='latin1'):
@@ -222,26 +222,25 @@ def plain_value(value):
     seen = {}  # an object may be in several others, or in itself
 
     def plain(value):
-        if not isinstance(value, (dict, list, tuple, _Record, _Array)):
-            return value
         if id(value) in seen:
             return seen[id(value)]
-        if isinstance(value, dict):
-            made = seen[id(value)] = {}
-            made.update((key, plain(item)) for key, item in value.items())
+        if isinstance(value, (dict, _Record)):
+            made = seen[id(value)] = {} if isinstance(value, dict) else types.SimpleNamespace()
+            items = value if isinstance(value, dict) else vars(value)
+            target = made if isinstance(value, dict) else vars(made)
+            target.update((key, plain(item)) for key, item in items.items())
         elif isinstance(value, list):
             made = seen[id(value)] = []
             made.extend(map(plain, value))
         elif isinstance(value, tuple):
             made = seen[id(value)] = tuple(map(plain, value))
-        elif isinstance(value, _Record):
-            made = seen[id(value)] = types.SimpleNamespace()
-            vars(made).update((key, plain(item)) for key, item in vars(value).items())
-        else:
+        elif isinstance(value, _Array):
             made = seen[id(value)] = value.value.astype(value.value.dtype.newbyteorder('='))
             if made.dtype == object:
                 for index in np.ndindex(made.shape):
                     made[index] = plain(made[index])
+        else:
+            return value
         return made
 
     return plain(value)

@@ -20,7 +20,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, ZooError
 from ..util.files import atomic_write
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
@@ -31,7 +31,7 @@ def reading(path):
     """Raise any error of reading a file, within the context, as a CheckpointError."""
     try:
         yield
-    except CheckpointError:
+    except ZooError:
         raise
     except OSError as error:
         raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
@@ -48,7 +48,7 @@ VERSION = 1
 _MAGIC = 0x112
 _TRAILER = b'zoocrc32'
 _TRAILER_SIZE = len(_TRAILER) + 4
-_V2, _V3 = 0xF993FAC9, 0xF993FACA  # V3 is NumPy's shapes: a scalar has 0 dimensions
+_VERSIONS = (0xF993FAC9, 0xF993FACA)  # with NumPy's shapes a scalar has 0 dimensions
 _DTYPES = ('f4', 'f8', 'f2', 'u1', 'i4', 'i1', 'i8', '?')  # by MXNet's numbers
 
 
@@ -56,54 +56,59 @@ _DTYPES = ('f4', 'f8', 'f2', 'u1', 'i4', 'i1', 'i8', '?')  # by MXNet's numbers
 PARAMS_START = struct.pack('<Q', _MAGIC)
 
 
-def _read_array(path, read):
-    """Read the array that a ``.params`` file has next."""
-    version, storage = read('u4', 2)
-    if version not in (_V2, _V3):
-        raise CheckpointError(
-            f'{path!r} holds an array of format {version:#x}, and formats {_V2:#x} and {_V3:#x} '
-            '(MXNet 1.0 and later) can be read: load it with MXNet and save it again'
-        )
-    if storage != 0:
-        raise CheckpointError(f'{path!r} holds a sparse array; only dense ones can be read')
-    shape = tuple(read('i8', int(read('u4')[0])).tolist())
-    flag = int(read('i4', 3)[2])
-    if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
-        raise ValueError(f'an array of shape {shape} and dtype number {flag}')
-    return read(_DTYPES[flag], math.prod(shape)).reshape(shape)
+class _Values:
+    """The content of a ``.params`` file, read from its beginning."""
+
+    def __init__(self, content):
+        self._content, self._position = content, 0
+
+    def read(self, dtype, count=1):
+        """Return the next values, as a view."""
+        start, dtype = self._position, np.dtype(dtype).newbyteorder('<')
+        self._position += count * dtype.itemsize
+        if self._position > len(self._content):
+            raise ValueError('it ends in the middle of an array')
+        return np.frombuffer(self._content[start : self._position], dtype)
+
+    def number(self, dtype):
+        return int(self.read(dtype)[0])
+
+    def array(self):
+        version, storage = self.read('u4', 2)
+        if version not in _VERSIONS or storage != 0:
+            raise ValueError('an array is sparse, or older than MXNet 1.0')
+        shape = tuple(self.read('i8', self.number('u4')).tolist())
+        flag = int(self.read('i4', 3)[2])
+        if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
+            raise ValueError(f'an array of shape {shape} and dtype number {flag}')
+        return self.read(_DTYPES[flag], math.prod(shape)).reshape(shape)
+
+    def tensors(self):
+        """Return all arrays by name."""
+        if self.read('u8', 2)[0] != _MAGIC:
+            raise ValueError('it does not begin as a .params file')
+        arrays = [self.array() for _ in range(self.number('u8'))]
+        sizes = (self.number('u8') for _ in range(self.number('u8')))
+        names = [self.read('u1', size).tobytes().decode('utf-8') for size in sizes]
+        if self._position != len(self._content):
+            raise ValueError('there are bytes behind its end')
+        if len(names) != len(arrays) or len(set(names)) != len(names):
+            raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
+        return dict(zip(names, arrays))
 
 
 def read_params(path):
     """Read the arrays of a ``.params`` file, as read-only views, and its metadata."""
     with reading(path):
         with open(path, 'rb') as file:
-            data = memoryview(file.read())
-        content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
-        is_ours, position = trailer[:-4] == _TRAILER, 0
-        if not is_ours:
-            content = data
-        elif trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
-            raise ValueError('its checksum is wrong')
-
-        def read(dtype, count=1):
-            """Return the next values, as a view."""
-            nonlocal position
-            start, dtype = position, np.dtype(dtype).newbyteorder('<')
-            position += count * dtype.itemsize
-            if position > len(content):
-                raise ValueError(f'it ends at byte {len(content)}, in the middle of an array')
-            return np.frombuffer(content[start:position], dtype)
-
-        if read('u8', 2)[0] != _MAGIC:
-            raise ValueError('it does not begin as a .params file')
-        arrays = [_read_array(path, read) for _ in range(read('u8')[0])]
-        sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
-        names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
-        if position != len(content):
-            raise ValueError(f'{len(content) - position} bytes are behind its end')
-        if len(names) != len(arrays) or len(set(names)) != len(names):
-            raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
-        tensors = dict(zip(names, arrays))
+            content = memoryview(file.read())
+        trailer = bytes(content[-_TRAILER_SIZE:])
+        is_ours = trailer.startswith(_TRAILER)
+        if is_ours:
+            content = content[:-_TRAILER_SIZE]
+            if trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
+                raise ValueError('its checksum is wrong')
+        tensors = _Values(content).tensors()
         if is_ours != (METADATA in tensors):
             raise ValueError('its checksum or its metadata is missing')
         if not is_ours:
@@ -120,7 +125,7 @@ def read_params(path):
 def _append_checksum(path):
     checksum = 0
     with open(path, 'r+b') as file:
-        for part in iter(lambda: file.read(1 << 20), b''):
+        while part := file.read(1 << 20):
             checksum = zlib.crc32(part, checksum)
         file.write(_TRAILER + struct.pack('<I', checksum))
 
@@ -164,9 +169,9 @@ def plain_arrays(state_dict):
     """Make NumPy arrays of a dict's NDArrays, NumPy arrays or tensors of torch."""
     result = {}
     for name, value in state_dict.items():
-        if hasattr(value, 'asnumpy'):
+        if isinstance(value, mx.nd.NDArray):
             value = value.asnumpy()
-        elif hasattr(value, 'detach'):  # torch's
+        elif type(value).__module__.startswith('torch'):
             value = value.detach().cpu()
             value = (value.float() if 'bfloat16' in str(value.dtype) else value).numpy()
         result[name] = np.asarray(value)

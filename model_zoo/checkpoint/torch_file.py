@@ -38,28 +38,24 @@ def read_pickle(path, classes=()):
     """
     path = os.fspath(path)
     with reading(path), open(path, 'rb') as file:
-        if file.read(len(_ZIP)) == _ZIP:
-            with zipfile.ZipFile(file) as archive:
-                value = _read_zip(archive, path, classes)
-        else:
-            file.seek(0)
-            value = _read_stream(file, path, classes)
-        return plain_value(value)
+        is_zip = file.read(len(_ZIP)) == _ZIP
+        file.seek(0)
+        return plain_value((_read_zip if is_zip else _read_stream)(file, path, classes))
 
 
-def _read_zip(archive, path, classes):
-    names = [name for name in archive.namelist() if name.split('/')[1:] == ['data.pkl']]
-    if len(names) != 1:
-        raise ValueError('it has no data.pkl')
-    folder = names[0][: -len('data.pkl')]
-    if f'{folder}byteorder' in archive.namelist():
-        _check_byteorder(archive.read(f'{folder}byteorder') == b'little')
+def _read_zip(file, path, classes):
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        (name,) = (name for name in names if name.split('/')[1:] == ['data.pkl'])
+        folder = name.removesuffix('data.pkl')
+        if f'{folder}byteorder' in names:
+            _check_byteorder(archive.read(f'{folder}byteorder') == b'little')
 
-    def read_numbers(code, key, count):
-        return _numbers(code, archive.read(f'{folder}data/{key}'))
+        def read_numbers(code, key, count):
+            return _numbers(code, archive.read(f'{folder}data/{key}'))
 
-    storages = _Storages(read_numbers)
-    return Unpickler(io.BytesIO(archive.read(names[0])), path, classes, storages.find).load()
+        storages = _Storages(read_numbers)
+        return Unpickler(io.BytesIO(archive.read(name)), path, classes, storages.find).load()
 
 
 def _read_stream(file, path, classes):
@@ -76,10 +72,10 @@ def _read_stream(file, path, classes):
     load()  # the protocol's version
     _check_byteorder(load().get('little_endian', True))
     value, keys = load(), load()
-    if {*keys} != storages.known.keys():
+    if {*keys} != storages.keys():
         raise ValueError('a storage is missing')
     for key in keys:
-        code, numbers = storages.known[key]
+        code, numbers = storages[key]
         if struct.unpack('<q', file.read(8)) != numbers.shape:
             raise ValueError(f'a storage has not {len(numbers)} numbers')
         data = file.read(len(numbers) * _dtype(code).itemsize)
@@ -87,23 +83,24 @@ def _read_stream(file, path, classes):
     return value
 
 
-class _Storages:
-    """The storages that a pickle refers to; ``read_numbers(code, key, count)`` gets their numbers.
+class _Storages(dict):
+    """The storages that a pickle refers to: key -> type and numbers.
 
-    `known` has their types and numbers by their keys.
+    ``read_numbers(code, key, count)`` gets their numbers.
     """
 
     def __init__(self, read_numbers):
-        self.known, self._read_numbers = {}, read_numbers
+        super().__init__()
+        self._read_numbers = read_numbers
 
     def find(self, identity):
         """Find the storage ('storage', type, key, device, count[, None])."""
         kind, code, key, _, count, *window = identity
         if kind != 'storage' or code not in STORAGES.values() or window not in ([], [None]):
             raise ValueError(f'it refers to {identity!r:.80}')
-        if key not in self.known:
-            self.known[key] = code, self._read_numbers(code, key, count)
-        return Storage(self.known[key][1])
+        if key not in self:
+            self[key] = code, self._read_numbers(code, key, count)
+        return Storage(self[key][1])
 
 
 def _numbers(code, data):
@@ -141,13 +138,17 @@ def write_torch(path, value):
     pickler = _Pickler(content)
     pickler.dump(value)
     with atomic_write(path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-        # by ZipInfo, whose date is always the same: a zip can't have all that a clock may show
-        archive.writestr(zipfile.ZipInfo('archive/data.pkl'), content.getvalue())
-        archive.writestr(zipfile.ZipInfo('archive/byteorder'), 'little')
+
+        def add(name, data):
+            # by ZipInfo, whose date is always the same: a zip can't have all that a clock may show
+            archive.writestr(zipfile.ZipInfo(f'archive/{name}'), data)
+
+        add('data.pkl', content.getvalue())
+        add('byteorder', 'little')
         for number, array in enumerate(pickler.arrays):
             little = np.ascontiguousarray(array, array.dtype.newbyteorder('<'))
-            archive.writestr(zipfile.ZipInfo(f'archive/data/{number}'), little.tobytes())
-        archive.writestr(zipfile.ZipInfo('archive/version'), '3\n')
+            add(f'data/{number}', little.tobytes())
+        add('version', '3\n')
 
 
 class _Name(NamedTuple):
@@ -210,19 +211,15 @@ def read_torch(path):
     They may be in an inner dict, such as ``'state_dict'`` beside an optimizer's state.
     """
     content = read_pickle(path)
-    if not isinstance(content, dict):
-        content = {None: content}
-    if not _has_tensors(content):
+    if isinstance(content, dict) and not _has_tensors(content):
         inner = {name: value for name, value in content.items() if _has_tensors(value)}
         named = [name for name in _WRAPPERS if name in inner] or list(inner)
         if len(named) == 1 or (named and named[0] in _WRAPPERS):
             content = inner[named[0]]
-    for name, value in content.items():
-        if not isinstance(value, np.ndarray) or not isinstance(name, str):
-            raise CheckpointError(
-                f'{path!r} must hold tensors by their names, a state_dict, but {name!r:.80} is a '
-                f'{type(value).__name__}'
-            )
+    if not isinstance(content, dict) or not all(
+        isinstance(name, str) and isinstance(value, np.ndarray) for name, value in content.items()
+    ):
+        raise CheckpointError(f'{path!r} must hold tensors by their names, a state_dict')
     return content, {}
 
 

@@ -209,12 +209,12 @@ def _cut(output, length):
 
 
 #: beginnings of the names of inputs and outputs that hold the text before
-_PAST, _PRESENT, _MEMORY = 'past_key_values', 'present', 'mems'
+_PAST, _PRESENT = 'past_key_values', 'present'
 
 
 def _input_of(name):
     """The name that an output has as the next call's input."""
-    return name.replace(_PRESENT, _PAST).replace(f'new_{_MEMORY}', _MEMORY)
+    return name.replace(_PRESENT, _PAST)
 
 
 class _GenerationEngine(OnnxEngine):
@@ -228,7 +228,7 @@ class _GenerationEngine(OnnxEngine):
     def of(cls, block, precision='float32'):
         if not block.generates_in_onnx:
             raise InputError(
-                f"{type(block).__name__} of this configuration doesn't generate with "
+                f"{type(block).__name__} doesn't generate with "
                 f"{cls.library}; MXNet does that: engine='mxnet'"
             )
         return super().of(block, precision, writer=block)
@@ -252,29 +252,25 @@ class _GenerationEngine(OnnxEngine):
         ones = np.ones((len(state.lengths), 1), np.int64)
         mask = np.concatenate([state.mask, ones], axis=1)
         words, positions = tokens.asnumpy()[:, None], state.lengths[:, None]
-        logits, past = self._run(words, mask, positions, ones[:, 0], state.past)
+        logits, past = self._run(words, mask, positions, state.past)
         return mx.nd.array(logits[:, 0]), _State(self, past, mask, state.lengths + 1)
 
     def _run_texts(self, words, lengths):
         """Scores of whole texts, padded on the right, and the past of the next call."""
-        before, rows = {}, len(words)  # no keys, and Transformer-XL's initial memory
-        for name, shape in self.inputs.items():
-            if name == f'{_MEMORY}_length':
-                before[name] = np.full(rows, self.inputs[f'{_MEMORY}.0'][0], np.int64)
-            elif name.startswith(_MEMORY):
-                before[name] = np.zeros((shape[0], rows, shape[2]), np.float32)
-            elif name.startswith(_PAST):
-                before[name] = np.zeros((rows, shape[1], 0, shape[3]), np.float32)
+        before = {  # no keys
+            name: np.zeros((len(words), shape[1], 0, shape[3]), np.float32)
+            for name, shape in self.inputs.items()
+            if name.startswith(_PAST)
+        }
         mask = np.arange(words.shape[1]) < lengths[:, None]
         positions = np.minimum(np.arange(words.shape[1]), lengths[:, None] - 1)
-        return self._run(words, mask, positions, lengths, self.past_of(before))
+        return self._run(words, mask, positions, self.past_of(before))
 
-    def _run(self, words, mask, positions, lengths, past):
-        names = 'input_ids', 'attention_mask', 'position_ids', 'valid_length'
+    def _run(self, words, mask, positions, past):
+        names = 'input_ids', 'attention_mask', 'position_ids'
         feed = {
             name: np.ascontiguousarray(array.astype(np.int64))
-            for name, array in zip(names, (words, mask, positions, lengths))
-            if name in self.inputs
+            for name, array in zip(names, (words, mask, positions))
         }
         return self._compute(feed, past)
 
@@ -301,16 +297,13 @@ class _State(NamedTuple):
 
     def select(self, rows):
         arrays = self.engine.arrays_of(self.past)
-        arrays = {
-            name: array[:, rows] if name.startswith(f'{_MEMORY}.') else array[rows]
-            for name, array in arrays.items()
-        }
+        arrays = {name: array[rows] for name, array in arrays.items()}
         past = self.engine.past_of(arrays, self.past)
         return _State(self.engine, past, self.mask[rows], self.lengths[rows])
 
 
 class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
-    """Continues texts with ONNX Runtime, in whose memory keys, values and memories stay."""
+    """Continues texts with ONNX Runtime, in whose memory keys and values stay."""
 
     def past_of(self, arrays, old=None):
         from onnxruntime import OrtValue
@@ -331,37 +324,31 @@ class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
 
 
 class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
-    """Continues texts with OpenVINO, which keeps keys, values and memories in its requests."""
+    """Continues texts with OpenVINO, which keeps keys and values in its requests."""
 
     def _compile(self, core, config):
         from openvino._offline_transformations import apply_make_stateful_transformation
 
         model = core.read_model(self.path)
-        # OpenVINO has no variables of integers
-        names = [name for name in _names(model.outputs) if not name.endswith(('logits', 'length'))]
+        names = [name for name in _names(model.outputs) if name != 'logits']
         kept, inputs = {_input_of(name): name for name in names}, _shapes(model.inputs)
         apply_make_stateful_transformation(model, kept)
         self._variables = {name + output: name for name, output in kept.items()}
         return core.compile_model(model, 'CPU', config), inputs
 
     def past_of(self, arrays, old=None):
-        """A request whose variables are set, and the other arrays."""
+        """A request whose variables are set."""
         import openvino
 
-        request = self.model.create_infer_request() if old is None else old[0]
-        others = dict(arrays)
+        request = old or self.model.create_infer_request()
         for variable in request.query_state():
-            array = others.pop(self._variables[variable.name])
+            array = arrays[self._variables[variable.name]]
             variable.state = openvino.Tensor(np.ascontiguousarray(array))
-        return request, others
+        return request
 
     def arrays_of(self, past):
-        request, others = past
-        states = {self._variables[each.name]: each.state.data for each in request.query_state()}
-        return {**states, **others}
+        return {self._variables[each.name]: each.state.data for each in past.query_state()}
 
     def _compute(self, feed, past):
-        request, others = past
-        results = request.infer({**others, **feed}, share_inputs=True).values()
-        results = dict(zip(map(_input_of, self.outputs), results))
-        return results.pop('logits'), (request, results)
+        (logits,) = past.infer(feed, share_inputs=True).values()
+        return logits, past

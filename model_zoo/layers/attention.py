@@ -84,13 +84,12 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
     def _make_projections(self, num_heads):
         self._num_heads = num_heads
-        inner = num_heads * self._head_size
-        options = {'flatten': False, 'weight_initializer': self._initializer}
+        inner, units, initializer = num_heads * self._head_size, self._units, self._initializer
         with self.name_scope():
-            self.qkv = Dense(3 * inner, in_units=self._units, prefix='qkv_', **options)
+            self.qkv = Dense(3 * inner, units, initializer, prefix='qkv_')
             if self.joins_parameters:
                 self.qkv.weight.joined = self.qkv.bias.joined = (3, self._head_size)
-            self.proj = Dense(self._units, in_units=inner, prefix='proj_', **options)
+            self.proj = Dense(units, inner, initializer, prefix='proj_')
 
     @property
     def num_heads(self):
@@ -223,7 +222,8 @@ class CausalSelfAttention(SelfAttention):
             )
             key = F.concat(past_key, key, dim=2)  # (B, heads, P + L, size)
             value = F.concat(past_value, value, dim=2)
-            scores = self._batch_dot(F, self._rows(F, query), self._rows(F, key), transpose_b=True)
+            query, flat_key = (F.reshape(x, shape=(-3, 0, 0)) for x in (query, key))
+            scores = self.product(F, F.batch_dot, query, flat_key, transpose_b=True)
             scores = scores / math.sqrt(self._head_size)  # (B * heads, L, P + L)
         probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
         if past is None:
@@ -231,7 +231,8 @@ class CausalSelfAttention(SelfAttention):
                 F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
             )  # (L, B, inner)
         else:
-            context = self._batch_dot(F, probabilities, self._rows(F, value))
+            flat_value = F.reshape(value, shape=(-3, 0, 0))
+            context = self.product(F, F.batch_dot, probabilities, flat_value)
             context = F.reshape(context, shape=(-4, -1, heads, 0, 0))  # (B, heads, L, size)
             context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
         return self._project(context), by_head, F.stack(key, value, axis=0)
@@ -252,14 +253,6 @@ class CausalSelfAttention(SelfAttention):
         parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
         return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
 
-    def _batch_dot(self, F, left, right, **options):
-        return self.product(F, F.batch_dot, left, right, **options)
-
-    @staticmethod
-    def _rows(F, x):
-        """(B, heads, L, size) as (B * heads, L, size)."""
-        return F.reshape(x, shape=(-3, 0, 0))
-
     def step(self, F, x, mask, key_cache, value_cache):
         """Attend from one new position per row, with caches of a fixed size."""
         # With a single position, reshaping is free, except for an input of the graph. So the
@@ -269,13 +262,17 @@ class CausalSelfAttention(SelfAttention):
         column = (0, self._head_size, 1)
         query = F.reshape(query / math.sqrt(self._head_size), shape=column)
         value = F.reshape(value, shape=column)
-        past = F.reshape(self._batch_dot(F, key_cache, query), shape=(0, 0))
+        past = F.reshape(self.product(F, F.batch_dot, key_cache, query), shape=(0, 0))
         past = past + mask  # (B * heads, capacity)
-        current = F.reshape(self._batch_dot(F, key, query), shape=(0, 0))  # (B * heads, 1)
+        current = F.reshape(
+            self.product(F, F.batch_dot, key, query), shape=(0, 0)
+        )  # (B * heads, 1)
         probabilities = F.softmax(F.concat(past, current, dim=1), axis=-1)
         past = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
         current = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
-        context = self._batch_dot(F, value_cache, F.expand_dims(past, 2))  # (B * heads, size, 1)
+        context = self.product(
+            F, F.batch_dot, value_cache, F.expand_dims(past, 2)
+        )  # (B * heads, size, 1)
         context = context + F.broadcast_mul(value, F.expand_dims(current, 2))
         context = F.reshape(context, shape=(1, -1, self._num_heads * self._head_size))
         heads = (-1, self._num_heads)

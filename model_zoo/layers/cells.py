@@ -107,22 +107,12 @@ class FeedForward(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         inner = padded_units(hidden_size)
         with self.name_scope():
-            self.ffn_1 = Dense(
-                inner,
-                in_units=units,
-                flatten=False,
-                weight_initializer=ZeroPadded(initializer, 0, hidden_size),
-                prefix='ffn_1_',
-            )
+            padded = ZeroPadded(initializer, 0, hidden_size)
+            self.ffn_1 = Dense(inner, units, padded, prefix='ffn_1_')
             self.activation = nn.HybridLambda(ACTIVATIONS[activation])
             self.dropout = nn.Dropout(dropout) if dropout else None
-            self.ffn_2 = Dense(
-                units,
-                in_units=inner,
-                flatten=False,
-                weight_initializer=ZeroPadded(initializer, 1, hidden_size),
-                prefix='ffn_2_',
-            )
+            padded = ZeroPadded(initializer, 1, hidden_size)
+            self.ffn_2 = Dense(units, inner, padded, prefix='ffn_2_')
 
     def hybrid_forward(self, F, x):
         x = self.activation(self.ffn_1(x))

@@ -7,6 +7,7 @@ MXNet has no matrix product of it there and casts to float32 and back. bfloat16 
 so its loss needs no scaling.
 """
 
+import functools
 import logging
 import os
 
@@ -26,7 +27,6 @@ __all__ = ['PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'set_precision'
 BFLOAT16 = amp.amp.bfloat16
 
 _log = logging.getLogger(__name__)
-_logged = set()  # warnings
 
 
 def precision_name(dtype):
@@ -76,7 +76,16 @@ class MixedPrecision:
 
 
 class Dense(MixedPrecision, nn.Dense):
-    """Gluon's Dense in the block's precision."""
+    """Gluon's Dense on the last axis, in the block's precision."""
+
+    def __init__(self, units, in_units, weight_initializer=None, flatten=False, **options):
+        super().__init__(
+            units,
+            in_units=in_units,
+            weight_initializer=weight_initializer,
+            flatten=flatten,
+            **options,
+        )
 
     def hybrid_forward(self, F, x, weight, bias=None):
         result = self.fully_connected(
@@ -128,10 +137,9 @@ def _contexts(block):
         return set()
 
 
+@functools.cache
 def _warn_once(message):
-    if message not in _logged:
-        _logged.add(message)
-        _log.warning(message)
+    _log.warning(message)
 
 
 def _prepare_float16(block):

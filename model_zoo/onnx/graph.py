@@ -1,11 +1,11 @@
 """A symbol's graph as an ONNX graph, and as files."""
 
 import ast
+import contextlib
 import itertools
 import json
 import logging
 import os
-import sys
 import tempfile
 from typing import NamedTuple
 
@@ -50,30 +50,31 @@ def fuse(model, num_heads, hidden_size):
 
     options = FusionOptions('bert')
     options.use_raw_attention_mask(True)
-    _silence(os.path.dirname(optimizer.__file__))
-    with tempfile.TemporaryDirectory() as folder:
+    with quiet(), tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         save(model, path)
-        optimized = optimizer.optimize_model(
+        model = optimizer.optimize_model(
             path,
             'bert',
             num_heads=num_heads,
             hidden_size=hidden_size,
             optimization_options=options,
             opt_level=0,
-        )
-    model = optimized.model
+        ).model
     if all(opset.domain != _FUSED for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))
     return model
 
 
-def _silence(folder):
-    """Make the optimizer's modules log errors only: their other messages don't help users."""
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, '__dict__', {}).get('__file__')  # `module.__file__` may import
-        if file and os.path.dirname(file) == folder:
-            logging.getLogger(name).setLevel(logging.ERROR)
+@contextlib.contextmanager
+def quiet():
+    """Silence the messages of ONNX Runtime's tools about each operator."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.WARNING))
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 #: version of ONNX's operators
@@ -92,7 +93,7 @@ class Tensor(NamedTuple):
 class Node(NamedTuple):
     """A node of the symbol's graph."""
 
-    name: str
+    op: str
     attrs: dict
     inputs: list
     ranks: list
@@ -135,17 +136,6 @@ class Writer:
         """Add a parameter of this name."""
         self.arrays[name] = array
         return Tensor(name, str(array.dtype), array.ndim)
-
-    def initializers(self):
-        """Return the constants and parameters that nodes use, in ONNX's form."""
-        from onnx import numpy_helper
-
-        used = {name for node in self.nodes for name in node.input}
-        return [
-            numpy_helper.from_array(np.array(array, order='C'), name)
-            for name, array in self.arrays.items()
-            if name in used
-        ]
 
     def ints(self, *values):
         """Return a constant vector of int64, as shapes and axes are."""
@@ -213,7 +203,7 @@ def to_onnx(symbol, params, inputs, outputs):
     outputs : dict of str to tuple
         Name in ONNX -> axes, in the order of the symbol's outputs.
     """
-    from onnx import checker, helper
+    from onnx import checker, helper, numpy_helper
 
     from .operators import OPERATORS
 
@@ -222,39 +212,36 @@ def to_onnx(symbol, params, inputs, outputs):
     folded = _folded(symbol, nodes, graph['heads'], params)
     for number, node in enumerate(nodes):
         name, op = node['name'], node['op']
+        given = [values[i, k] for i, k, *_ in node['inputs'] if (i, k) in values]
+        made = []  # nothing of what only folded nodes use
         if number in folded:
-            for output, array in enumerate(folded[number]):
-                values[number, output] = writer.initializer(
-                    name if op == 'null' else f'{name}_{output}', array
-                )
-            continue
-        if op == 'null':
-            if name in inputs:
-                given, dtype, axes = inputs[name]
-                values[number, 0] = data[name] = Tensor(given, dtype, len(axes))
-            continue
-        if all((i, k) not in values for i, k, *_ in node['inputs']):
-            continue  # only folded nodes use it
-        if op not in OPERATORS:
-            raise InputError(f'the operator {op!r} of node {name!r} has no translation to ONNX')
-        attrs = {key: _parse(value) for key, value in node.get('attrs', {}).items()}
-        made = OPERATORS[op](
-            writer, Node(name, attrs, [values[i, k] for i, k, *_ in node['inputs']], ranks[name])
-        )
-        for output, tensor in enumerate(made if isinstance(made, list) else [made]):
-            values[number, output] = tensor
+            names = [name if op == 'null' else f'{name}_{k}' for k in range(len(folded[number]))]
+            made = map(writer.initializer, names, folded[number])
+        elif name in inputs:
+            theirs, dtype, axes = inputs[name]
+            made = [Tensor(theirs, dtype, len(axes))]
+            data[name] = _value_info(made[0], axes)
+        elif given:
+            if op not in OPERATORS:
+                raise InputError(f'the operator {op!r} of node {name!r} has no translation to ONNX')
+            attrs = {key: _parse(value) for key, value in node.get('attrs', {}).items()}
+            made = OPERATORS[op](writer, Node(op, attrs, given, ranks[name]))
+        made = [made] if isinstance(made, Tensor) else made
+        values.update(((number, output), tensor) for output, tensor in enumerate(made))
     results = []
     for (i, k, *_), (name, axes) in zip(graph['heads'], outputs.items()):
         tensor = writer.add('Identity', [values[i, k]])
         writer.nodes[-1].output[0] = name
-        results.append(_value_info(Tensor(name, tensor.dtype, tensor.rank), axes))
-    sources = [
-        _value_info(data[name], axes) for name, (_, _, axes) in inputs.items() if name in data
+        results.append(_value_info(tensor._replace(name=name), axes))
+    used = {name for node in writer.nodes for name in node.input}
+    weights = [
+        numpy_helper.from_array(np.array(array, order='C'), name)
+        for name, array in writer.arrays.items()
+        if name in used
     ]
+    sources = [data[name] for name in inputs if name in data]
     model = helper.make_model(
-        helper.make_graph(
-            writer.nodes, 'gluon_transformer_zoo', sources, results, writer.initializers()
-        ),
+        helper.make_graph(writer.nodes, 'gluon_transformer_zoo', sources, results, weights),
         producer_name='gluon-transformer-zoo',
         opset_imports=[helper.make_opsetid('', OPSET)],
         ir_version=_IR_VERSION,

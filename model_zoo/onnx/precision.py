@@ -1,8 +1,6 @@
 """ONNX models in other precisions: float16, and products in integers of 8 bits."""
 
-import contextlib
 import functools
-import logging
 import os
 import pathlib
 import tempfile
@@ -10,7 +8,7 @@ import types
 
 from ..environment import cpu_flags
 from ..errors import InputError
-from .graph import save
+from .graph import quiet, save
 
 _DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that become integers
 
@@ -56,7 +54,7 @@ class Quantizer:
         excluded = [node for name in exclude for node in self.layers[name]]
         if len(exclude) == len(self.layers):
             return self._model
-        with _quiet():
+        with quiet():
             return (self._dynamic if self._ranges is None else self._static)(excluded)
 
     def _dynamic(self, excluded):
@@ -109,7 +107,7 @@ class Quantizer:
         from onnxruntime.quantization.calibrate import create_calibrator
         from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
-        with _quiet(), tempfile.TemporaryDirectory() as folder:
+        with quiet(), tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'model.onnx')
             files = save(_copy(self._model), path)
             self._typed = load_model_with_shape_infer(pathlib.Path(path))
@@ -136,14 +134,3 @@ def _copy(model):
     copy = type(model)()
     copy.CopyFrom(model)
     return copy
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Silence the quantizer's messages about each operator."""
-    before = logging.root.manager.disable
-    logging.disable(max(before, logging.WARNING))
-    try:
-        yield
-    finally:
-        logging.disable(before)

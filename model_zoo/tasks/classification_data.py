@@ -25,7 +25,6 @@ from ..records import (
     is_path,
     is_table,
     read_records,
-    read_rows,
 )
 from .tables import downloading
 from .targets import Classes, LabelSet, Number, Target
@@ -173,12 +172,13 @@ class DataSet:
             return layout, read_records(source, parts, segment, **options)
         if source is None:
             return self._download(segment)
-        line, cells = next(read_rows(source, 'tsv'), (None, []))
+        where, first = next(read_records(source, format='tsv', header=False))
+        cells = list(first.values())
         layout = next((each for each in self.layouts if each.fits(cells, segment)), None)
         if layout is None:
             columns = ', or '.join(str([*each.text, each.label]) for each in self.layouts)
             problem = f'{cells!r:.120} are not the columns of {self.name}; expected {columns}'
-            raise InputError(problem, where=Where(str(source), line))
+            raise InputError(problem, where=where)
         options = {'format': 'tsv', 'header': layout.header, 'keep_blank': True}
         records = read_records(source, **options, is_strict=False)
         if layout.where:

@@ -21,13 +21,7 @@ from .settings import LanguageModelSettings
 from .tables import split_text
 from .task import Data, TextTask
 
-__all__ = [
-    'BlockLoader',
-    'BlockReading',
-    'LanguageModelSettings',
-    'LanguageModelTask',
-    'evaluate_perplexity',
-]
+__all__ = ['BlockLoader', 'BlockReading', 'LanguageModelTask', 'evaluate_perplexity']
 
 logger = logging.getLogger(__name__)
 
@@ -71,10 +65,7 @@ class BlockLoader(SampleLoader):
         order = np.arange(len(self.samples))
         if self._shuffle:
             random_state(self._seed, epoch).shuffle(order)
-        return [
-            order[first : first + self._batch_size]
-            for first in range(0, len(order), self._batch_size)
-        ]
+        return np.split(order, range(self._batch_size, len(order), self._batch_size))
 
     def _batch(self, indices, ctx):
         batch = super()._batch(indices, ctx)
@@ -174,22 +165,20 @@ class BlockReading:
 
     def _encode(self, text):
         """Return the ids of a text, in which special tokens may be parts of the text."""
-        tokenizer, splits = self._tokenizer, self.settings.split_special_tokens
-        tokens = [tokenizer.unk_token, tokenizer.pad_token, tokenizer.mask_token]
-        tokens += [tokenizer.cls_token, tokenizer.sep_token]
-        tokens += [tokenizer.bos_token, tokenizer.eos_token]
+        tokenizer = self._tokenizer
+        tokens = [
+            *(tokenizer.unk_token, tokenizer.pad_token, tokenizer.mask_token),
+            *(tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token),
+        ]
         tokens = [token for token in dict.fromkeys(tokens) if token is not None]
         special = dict(zip(tokens, tokenizer.convert_tokens_to_ids(tokens)))
-        found = [t for t in special if list(tokenizer.encode(t)) == [special[t]]]
-        if splits or len(found) == len(special):
+        found = all(list(tokenizer.encode(token)) == [special[token]] for token in special)
+        if self.settings.split_special_tokens or found:
             return tokenizer.encode(text)
-        marks = re.compile(f'({"|".join(map(re.escape, special))})')
-        parts = filter(None, marks.split(text))
-        return [
-            i
-            for part in parts
-            for i in ([special[part]] if part in special else tokenizer.encode(part))
-        ]
+        ids = []
+        for part in re.split(f'({"|".join(map(re.escape, special))})', text):
+            ids += [special[part]] if part in special else tokenizer.encode(part) if part else []
+        return ids
 
     def mean_loss(self, batch):
         """Return the mean loss of a batch's tokens."""
@@ -220,21 +209,16 @@ class LanguageModelTask(TextTask):
     title = property(lambda self: os.path.basename(self.settings.train_file))
 
     def locate(self, given=None):
-        sources, settings = given, self.settings
+        settings, segments = self.settings, ('train', 'dev', 'test')
         if given is None:
-            sources = {
-                'train': settings.train_file,
-                'dev': settings.dev_file,
-                'test': settings.test_file,
-            }
-            sources = {name: path for name, path in sources.items() if path is not None}
+            files = settings.train_file, settings.dev_file, settings.test_file
+            given = {name: path for name, path in zip(segments, files) if path is not None}
+        sources = {name: self.text_file(source, name) for name, source in given.items()}
         if not sources:
             raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
         if 'train' not in sources and settings.learn_vocab:
             raise InputError('needs `train_file`', field='learn_vocab')
-        sources = {name: self.text_file(source, name) for name, source in sources.items()}
-        files = {f'{segment}_file': sources.get(segment) for segment in ('train', 'dev', 'test')}
-        self.settings = settings.copy(**files)
+        self.settings = settings.copy(**{f'{name}_file': sources.get(name) for name in segments})
         return sources
 
     def split(self, rows, share):

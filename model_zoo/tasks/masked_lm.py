@@ -25,17 +25,13 @@ from .pretraining.files import epoch_of, is_tfrecord, read_shard
 from .pretraining.loaders import PretrainingLoader, SyntheticLoader
 from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import SampleOptions, describe_files, matching_files
-from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings, SampleSettings
+from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
 from .tables import check_files, split_text
 from .task import Data, TextTask
 
 __all__ = [
-    'TERMS',
-    'MaskedLMSettings',
     'MaskedLMTask',
-    'PretrainingSettings',
     'PretrainingTask',
-    'SampleSettings',
     'evaluate_pretraining',
     'formatted_terms',
     'make_sample_options',
@@ -70,46 +66,39 @@ class MaskedLMTask(TextTask):
     def files(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""
         settings = self.settings
-        text, samples = settings.train_file, settings.pregenerated_data
-        if segment == 'dev':
-            text, samples = settings.dev_file, settings.dev_data
-        elif segment == 'test':
-            text, samples = settings.test_file, None
+        text, samples = {
+            'train': (settings.train_file, settings.pregenerated_data),
+            'dev': (settings.dev_file, settings.dev_data),
+            'test': (settings.test_file, None),
+        }[segment]
         return text or samples, bool(text)
 
     lowers = property(lambda self: self.settings.do_lower_case)
 
     def locate(self, given=None):
-        if given is not None:
-            self._copy_given(given)
-        settings = self.settings
+        paths, copies = {}, {}
+        for name, source in (given or {}).items():
+            if is_path(source):
+                paths[f'{name}_file'] = source
+            else:
+                copies[f'{name}_file'] = self.text_file(source, name, '\n\n')
+        settings = self.settings = self.settings.copy(**paths, **copies)
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
         if self.dev_share and not settings.train_file:
             raise InputError('needs `train_file`', field='dev_split')
-        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data', 'test_file'):
-            if getattr(settings, name) is not None:
-                files = matching_files(getattr(settings, name))
-                if name.endswith('file'):
-                    self._copy(name, files)
-        return {name: name for name in ('train', 'dev', 'test') if self.files(name)[0]}
-
-    def _copy(self, name, files):
-        """Set a setting to copies of its files if they are tables or not UTF-8."""
-        copies = [
-            path
-            if path.startswith(self.rows_folder)
-            else self.text_file(path, f'{name}_{number}', '\n\n')
-            for number, path in enumerate(files)
-        ]
-        if copies != files:
-            self.settings = self.settings.copy(**{name: ','.join(copies)})
-
-    def _copy_given(self, sources):
-        for segment, source in sources.items():
-            if not is_path(source):
-                source = self.text_file(source, segment, '\n\n')
-            self.settings = self.settings.copy(**{f'{segment}_file': source})
+        segments = [name for name in ('train', 'dev', 'test') if self.files(name)[0]]
+        for segment in segments:
+            (pattern, is_text), name = self.files(segment), f'{segment}_file'
+            files = matching_files(pattern)
+            if is_text and name not in copies:  # tables, and texts that aren't UTF-8, are copied
+                parts = [
+                    self.text_file(path, f'{name}_{number}', '\n\n')
+                    for number, path in enumerate(files)
+                ]
+                copies[name] = pattern if parts == files else ','.join(parts)
+        self.settings = settings.copy(**copies)
+        return {name: name for name in segments}
 
     def split(self, rows, share):
         settings = self.settings
@@ -206,15 +195,14 @@ class MaskedLMTask(TextTask):
 
 def make_sample_options(settings, next_sentence):
     """Return how samples are made from a text, and warn of masks that get lost."""
-    names = {field.name for field in dataclasses.fields(SampleOptions)}
-    given = {name: value for name, value in vars(settings).items() if name in names}
-    options = SampleOptions(
-        **given, max_seq_length=settings.max_length, next_sentence=next_sentence
-    )
-    count, most = round(options.max_seq_length * options.masked_lm_prob), 'max_predictions_per_seq'
+    given = vars(settings)
+    names = [field.name for field in dataclasses.fields(SampleOptions) if field.name in given]
+    options = {name: given[name] for name in names}
+    options.update(max_seq_length=settings.max_length, next_sentence=next_sentence)
+    count, most = round(settings.max_length * settings.masked_lm_prob), 'max_predictions_per_seq'
     if count > settings.max_predictions_per_seq:
         logger.warning('`%s` cuts off some of the %d masks of a full sequence', most, count)
-    return options
+    return SampleOptions(**options)
 
 
 def pretraining_class(settings, located):
@@ -223,15 +211,12 @@ def pretraining_class(settings, located):
     """
     family = located.family
     if 'replaced_words' in family.tasks and not settings.from_scratch:
-        if located.model is None:
-            is_discriminator = 'ElectraForPreTraining' in located.architectures
-        else:
+        is_discriminator = 'ElectraForPreTraining' in located.architectures
+        if located.model is not None:
             is_discriminator = 'decoder' in get_entry(located.model, located.dataset).lacks
         if is_discriminator:
-            raise InputError(
-                f'{located.name!r} is a discriminator: use its generator, such as '
-                'google/electra-small-generator'
-            )
+            generator = 'use its generator, such as google/electra-small-generator'
+            raise InputError(f'{located.name!r} is a discriminator: {generator}')
     both = 'pretraining' in family.tasks and not settings.masked_lm_only
     return family.block_class('pretraining' if both else 'masked_lm')
 
@@ -262,12 +247,9 @@ class PretrainingTask(MaskedLMTask):
 
     def locate(self, given=None):
         settings = self.settings
-        for patterns in (
-            None if settings.synthetic_data else settings.train_file,
-            settings.dev_file,
-        ):
-            if patterns:
-                matching_files(patterns)
+        train_file = None if settings.synthetic_data else settings.train_file
+        for patterns in filter(None, (train_file, settings.dev_file)):
+            matching_files(patterns)
         check_files(settings, 'vocab_file')
         has_gpus = mx.runtime.Features().is_enabled('CUDA')
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
@@ -471,10 +453,9 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
 
 def formatted_terms(record, losses, accuracies):
     """Format the losses and accuracies of a record as in GluonNLP's log."""
-    parts = []
+    kinds, parts = (('loss', losses, 1), ('acc', accuracies, 100)), []
     for term in TERMS:
-        if f'{term}_loss' in record:
-            parts.append(f'{term}_loss={record[f"{term}_loss"]:{losses}}')
-        if f'{term}_acc' in record:
-            parts.append(f'{term}_acc={record[f"{term}_acc"] * 100:{accuracies}}')
+        for kind, form, scale in kinds:
+            if f'{term}_{kind}' in record:
+                parts.append(f'{term}_{kind}={record[f"{term}_{kind}"] * scale:{form}}')
     return '\t'.join(parts)

@@ -8,7 +8,6 @@ import tiny
 import bert
 import gpt
 import gpt2
-import transfo_xl
 from export import ExportError, export_onnx
 from model_zoo.checkpoint.readers import read_sums
 from model_zoo.errors import InputError, UnknownNameError
@@ -39,11 +38,6 @@ def decoder(name, **options):
     kind = getattr(family, name)
     config = tiny.decoder_config(kind.config_class, SIZE, n_layer=LAYERS, n_positions=64)
     return initialized(kind(config, **options))
-
-
-def transformer_xl(kind=transfo_xl.TransfoXLLMHeadModel, scale=0.1, **sizes):
-    sizes = {'cutoffs': [20, 50], 'n_layer': LAYERS, 'tgt_len': 8, 'mem_len': 8, **sizes}
-    return tiny.make(kind, SIZE, scale, **sizes)
 
 
 class Runner:
@@ -107,28 +101,11 @@ def test_pruned_heads_of_a_language_model(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    'options',
-    [{'div_val': 2}, {'same_length': False}, {'ext_len': 3}, {'mem_len': 0, 'same_length': False}],
-)
-def test_transfo_xl(options, tmp_path):
-    for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel):
-        block = transformer_xl(kind, **options)
-        run = exported(block, tmp_path)
-        mems = [f'mems.{layer}' for layer in range(LAYERS)] + ['mems_length']
-        mems = mems if block.config.mem_len else []
-        assert sorted(run.inputs) == sorted(['input_ids', 'valid_length', *mems])
-        first = 'logits' if block is not block.base else 'last_hidden_state'
-        assert run.outputs == [first, *(f'new_{each}' for each in mems)]
-        assert only_standard_operators(tmp_path / 'model.onnx')
-
-
 BLOCKS = {
     'bert': lambda: bert_block('BertForSequenceClassification'),
     'sentences': lambda: initialized(bert.BertSentenceEncoder(CONFIG)),
     'gpt': lambda: decoder('OpenAIGPTLMHeadModel'),
     'gpt2': lambda: decoder('GPT2LMHeadModel'),
-    'transfo_xl': transformer_xl,
 }
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import contextlib
-import functools
 import hmac
 import json
 import logging
@@ -15,7 +14,7 @@ from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline_base import TooLargeError
 from . import huggingface, openai_api, page
 from .models import LoadingError, Models, NoSuchModelError
-from .service import Service
+from .service import Service, error_content
 from .settings import Settings
 from .worker import ClosedError, OverloadedError
 
@@ -99,25 +98,21 @@ def _add_errors(app):
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect
 
+    @app.exception_handler(ZooError)
+    @app.exception_handler(TimeoutError)
     async def known(request, error):
         return error_response(request.url.path, error)
 
+    @app.exception_handler(HTTPException)
     async def http(request, error):
         path, message = request.url.path, error.detail
         if error.status_code in (404, 405):
             message = f'no route {request.method} {path:.80}; GET /openapi.json lists the routes'
         return error_response(path, message, error.status_code, error.headers)
 
+    @app.exception_handler(ClientDisconnect)
     async def gone(request, error):
         return error_response(request.url.path, 'the client has gone', 499)  # for the counters
-
-    for error, answer in (
-        (ZooError, known),
-        (TimeoutError, known),
-        (HTTPException, http),
-        (ClientDisconnect, gone),
-    ):
-        app.add_exception_handler(error, answer)
 
 
 def _add_state(app, models, metrics):
@@ -129,9 +124,9 @@ def _add_state(app, models, metrics):
     async def health():
         """Status 200: the server answers; `status` is 'loading' until all models do."""
         state = {'status': 'ok', 'models': [served.name for served in models]}
-        return (
-            {**state, 'status': 'loading', 'loading': models.waiting} if models.waiting else state
-        )
+        if models.waiting:
+            state.update(status='loading', loading=models.waiting)
+        return state
 
     @app.get('/metrics', tags=['server'])
     async def counters():
@@ -183,20 +178,17 @@ def error_response(path, error, status=None, headers=None):
         error = f'the server failed: {type(error).__name__}'
     if status == 429:
         headers = {'Retry-After': '1'}
-    message = ' '.join(str(error).split())
-    if path.startswith('/v1/'):
-        types = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
-        error_type = types.get(status, 'invalid_request_error' if status < 500 else 'server_error')
-        message = {'message': message, 'type': error_type, 'param': None, 'code': status}
-    body = json.dumps({'error': message})
+    if status == 413:  # a part of the request may be unread
+        headers = {'Connection': 'close'}
+    body = json.dumps(error_content(path, str(error), status))
     return Response(body, status, headers, media_type='application/json')
 
 
 class Gate:
-    """ASGI middleware that counts requests, and refuses those without the key or too large."""
+    """ASGI middleware that counts requests, and refuses those without the key."""
 
     def __init__(self, app, settings, metrics):
-        self.app, self._settings, self._metrics = app, settings, metrics
+        self.app, self._key, self._metrics = app, settings.api_key, metrics
 
     async def __call__(self, scope, receive, send):
         if scope['type'] != 'http':
@@ -206,13 +198,12 @@ class Gate:
 
         async def watched_send(message):
             nonlocal status
-            if message['type'] == 'http.response.start':
-                status = message['status']
+            status = message.get('status', status)
             await send(message)
 
         try:
-            app = self._refusal(scope) or self.app
-            await app(scope, self._limited(receive), watched_send)
+            app = self.app if self._has_key(scope) else _refusal(scope['path'])
+            await app(scope, receive, watched_send)
         except Exception as error:  # uvicorn would log it again, if it were raised
             _log.exception('%s %s failed', scope['method'], scope['path'])
             if status is None:
@@ -221,39 +212,20 @@ class Gate:
             route = getattr(scope.get('route'), 'path', 'unknown')
             self._metrics.count_request(route, status or 500, time.perf_counter() - begin)
 
-    def _refusal(self, scope):
-        """Return the response to a request that isn't even read; None for others."""
+    def _has_key(self, scope):
         from starlette.datastructures import Headers
 
-        path, headers = scope['path'], Headers(scope=scope)
-        if self._settings.api_key is not None and path not in OPEN_PATHS:
-            given = headers.get('authorization', '')
-            given = given[7:] if given[:7].lower() == 'bearer ' else headers.get('x-api-key', '')
-            if not hmac.compare_digest(given.strip().encode(), self._settings.api_key.encode()):
-                error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
-                return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
-        length = headers.get('content-length', '')
-        if length.isdecimal() and int(length) > self._settings.max_body:
-            # the body is left unread
-            return error_response(path, self._too_large(), 413, {'Connection': 'close'})
-        return None
+        if self._key is None or scope['path'] in OPEN_PATHS:
+            return True
+        headers = Headers(scope=scope)
+        given = headers.get('authorization', '')
+        given = given[7:] if given[:7].lower() == 'bearer ' else headers.get('x-api-key', '')
+        return hmac.compare_digest(given.strip().encode(), self._key.encode())
 
-    def _too_large(self):
-        return f'the request is larger than {self._settings.max_body} bytes'
 
-    def _limited(self, receive):
-        """`receive` with a limit, for bodies without a Content-Length."""
-        size = 0
-
-        async def receive_limited():
-            nonlocal size
-            message = await receive()
-            size += len(message.get('body', b''))
-            if size > self._settings.max_body:
-                raise TooLargeError(self._too_large())
-            return message
-
-        return receive_limited
+def _refusal(path):
+    error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
+    return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
 
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -270,26 +242,23 @@ class Metrics:
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.PlatformCollector(registry=self.registry)
 
-        def add(metric, name, help, labels=('model',)):
-            return metric(f'zoo_{name}', help, labels, registry=self.registry)
+        def add(metric, name, help, labels=('model',), **options):
+            return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
 
-        counter, gauge = prometheus.Counter, prometheus.Gauge
-        times = functools.partial(prometheus.Histogram, buckets=SECONDS)
-        rows = functools.partial(prometheus.Histogram, buckets=ROWS)
-        route = ['route']
+        counter, histogram = prometheus.Counter, prometheus.Histogram
         self._requests = add(
-            counter, 'requests', 'Requests by route and HTTP status.', [*route, 'status']
+            counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
         )
-        self._seconds = add(
-            times, 'request_seconds', 'Seconds from a request to the end of its answer.', route
-        )
-        self._rows = add(rows, 'batch_rows', 'Rows of a batch.')
-        self._batch_seconds = add(times, 'batch_seconds', 'Seconds of a batch.')
-        self._tokens = add(
-            counter, 'tokens', 'Tokens that models have read, or a language model written.'
-        )
+        text = 'Seconds from a request to the end of its answer.'
+        self._seconds = add(histogram, 'request_seconds', text, ['route'], buckets=SECONDS)
+        self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
+        text = 'Seconds of a batch.'
+        self._batch_seconds = add(histogram, 'batch_seconds', text, buckets=SECONDS)
+        text = 'Tokens that models have read, or a language model written.'
+        self._tokens = add(counter, 'tokens', text)
         self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')
-        self._queue = add(gauge, 'queue', 'Requests that are accepted and unanswered.')
+        text = 'Requests that are accepted and unanswered.'
+        self._queue = add(prometheus.Gauge, 'queue', text)
 
     def watch_queue(self, served):
         """Show the queue of a model."""

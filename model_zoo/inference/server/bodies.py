@@ -30,10 +30,11 @@ class Body(Fields):
     @classmethod
     def read(cls, values, noun='field'):
         if isinstance(values, dict):
+            ignored = cls.neutral.items()
             values = {
                 name: value
                 for name, value in values.items()
-                if value is not None and not (name in cls.neutral and value == cls.neutral[name])
+                if value is not None and (name, value) not in ignored
             }
         return super().read(values, noun)
 
@@ -134,13 +135,6 @@ class Embeddings(Body):
     user: str = ''
 
 
-class StreamOptions(Body):
-    """Options for streaming tokens."""
-
-    include_usage: bool = False
-    include_obfuscation: bool = False
-
-
 class Completions(Body):
     """``POST /v1/completions``."""
 
@@ -159,7 +153,7 @@ class Completions(Body):
     seed: Seed | None = None
     stop: StopText | Stop = []
     stream: bool = False
-    stream_options: StreamOptions = StreamOptions()
+    stream_options: dict[Literal['include_usage', 'include_obfuscation'], bool] = {}
     echo: bool = Field(False, description='return the prompt, too')
     user: str = ''
     neutral = {
@@ -195,7 +189,6 @@ class Attentions(Body):
 def documented(body):
     """Return OpenAPI's entries of a route with this body."""
     schema = body.model_json_schema()
-    schema = _inlined(schema, schema.pop('$defs', {}))
     if body is HuggingFace:
         schema['properties']['parameters']['anyOf'] = [
             {**pipeline.Options.model_json_schema(), 'title': task}
@@ -203,14 +196,3 @@ def documented(body):
             if task != 'text-generation'
         ] + [Writing.model_json_schema()]
     return {'requestBody': {'content': {'application/json': {'schema': schema}}, 'required': True}}
-
-
-def _inlined(schema, known):
-    """Return a schema with its definitions instead of references."""
-    if isinstance(schema, list):
-        return [_inlined(part, known) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if '$ref' in schema:
-        return _inlined(known[schema['$ref'].rpartition('/')[2]], known)
-    return {name: _inlined(part, known) for name, part in schema.items()}

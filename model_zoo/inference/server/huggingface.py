@@ -95,20 +95,16 @@ def _writing_call(service, name, inputs, options, is_stream):
         return groups if isinstance(inputs, list) else groups[0]
 
     async def events(tokens):
-        try:
-            async for written in tokens:
-                event = {'index': len(job.written[0]), 'token': _token(written)}
-                if written.finish:
-                    text = ''.join(token.text for token in job.written[0])
-                    is_full = options.of_pipeline.get('return_full_text', False)
-                    start = inputs if is_full else ''
-                    details = _details(job.written[0], options.seed)
-                    details['input_length'] = len(job.prompts[0])
-                    event.update(generated_text=start + text, details=details)
-                yield _event(event)
-        except Exception as error:
-            line = ' '.join(str(error).split())
-            yield _event({'error': line, 'error_type': type(error).__name__})
+        async for written in tokens:
+            event = {'index': len(job.written[0]), 'token': _token(written)}
+            if written.finish:
+                text = ''.join(token.text for token in job.written[0])
+                # unlike the whole answer, a stream has the prompt only if that is asked for
+                is_full = options.of_pipeline.get('return_full_text', False)
+                details = _details(job.written[0], options.seed)
+                details['input_length'] = len(job.prompts[0])
+                event.update(generated_text=(inputs if is_full else '') + text, details=details)
+            yield f'data:{json.dumps(event)}\n\n'
 
     return Call(served, job, finish, events if is_stream else None)
 
@@ -130,7 +126,3 @@ def _token(written):
         'logprob': written.log_prob,
         'special': False,
     }
-
-
-def _event(content):
-    return f'data:{json.dumps(content)}\n\n'

@@ -5,8 +5,6 @@ import json
 import time
 import uuid
 
-import numpy as np
-
 from ...errors import InputError
 from ..text import end_tokens
 from . import bodies
@@ -30,7 +28,7 @@ def add_routes(app, service):
     async def completions(request: Request):
         """Text that continues a prompt."""
         return await service.respond(
-            request, lambda body: _Completion(service, bodies.Completions.of_json(body)).call()
+            request, lambda body: _complete(service, bodies.Completions.of_json(body))
         )
 
 
@@ -47,17 +45,12 @@ def _embed(service, content):
         units = len(vectors[0])
         if content.dimensions not in (None, units):
             raise InputError(
-                f'dimensions is {content.dimensions}; the vectors of {content.model} have {units}, '
-                'and cannot be shortened'
+                f'dimensions is {content.dimensions}; the vectors of {content.model} have {units}'
             )
+        if not is_float:
+            vectors = [base64.b64encode(v.astype('<f4').tobytes()).decode() for v in vectors]
         data = [
-            {
-                'object': 'embedding',
-                'index': index,
-                'embedding': vector
-                if is_float
-                else base64.b64encode(np.asarray(vector, '<f4').tobytes()).decode(),
-            }
+            {'object': 'embedding', 'index': index, 'embedding': vector}
             for index, vector in enumerate(vectors)
         ]
         usage = {'prompt_tokens': count, 'total_tokens': count}
@@ -66,81 +59,57 @@ def _embed(service, content):
     return Call(served, work, finish)
 
 
-class _Completion:
-    """A request for completions, checked."""
+def _complete(service, content):
+    """Return the `Call` that continues prompts."""
+    served = service.served(content.model, is_writer=True)
+    sampling = {'num_return_sequences': content.n}
+    if content.temperature:
+        sampling.update(temperature=content.temperature, top_p=content.top_p, seed=content.seed)
+    elif content.n > 1:
+        raise InputError('n texts differ only if they are drawn: temperature is above 0')
+    job = service.writing_job(
+        served,
+        content.prompt,
+        lambda ids: content.max_tokens,
+        [content.stop] if isinstance(content.stop, str) else content.stop,
+        stop_tokens=end_tokens(served.pipeline.block, served.pipeline.tokenizer),
+        **sampling,
+    )
+    head = {
+        'id': f'cmpl-{uuid.uuid4().hex}',
+        'object': 'text_completion',
+        'created': int(time.time()),
+        'model': content.model,
+    }
 
-    def __init__(self, service, content):
-        self._content = content
-        self.served = service.served(content.model, is_writer=True)
-        sampling = {'num_return_sequences': content.n}
-        if content.temperature:
-            sampling.update(temperature=content.temperature, top_p=content.top_p, seed=content.seed)
-        elif content.n > 1:
-            raise InputError('n texts differ only if they are drawn: temperature is above 0')
-        pipeline, stop = self.served.pipeline, content.stop
-        self.job = service.writing_job(
-            self.served,
-            content.prompt,
-            lambda ids: content.max_tokens,
-            [stop] if isinstance(stop, str) else stop,
-            stop_tokens=end_tokens(pipeline.block, pipeline.tokenizer),
-            **sampling,
-        )
-        self._head = {
-            'id': f'cmpl-{uuid.uuid4().hex}',
-            'object': 'text_completion',
-            'created': int(time.time()),
-            'model': content.model,
-        }
+    def choice(index, text, finish, is_first=True):
+        if is_first and content.echo:
+            text = content.prompt[index // content.n] + text
+        return {'index': index, 'text': text, 'logprobs': None, 'finish_reason': finish}
 
-    def call(self):
-        """Return the `Call`."""
-        events = self.events if self._content.stream else None
-        return Call(self.served, self.job, self.whole, events)
-
-    def whole(self, outputs):
-        """Return the answer."""
-        choices = []
-        for index, written in enumerate(self.job.written):
-            text = self._start(index) + ''.join(token.text for token in written)
-            choices.append(_choice(index, text, written[-1].finish))
-        return {**self._head, 'choices': choices, 'usage': self._usage()}
-
-    async def events(self, tokens):
-        """Yield the answer as server-sent events."""
-        is_new = [True] * self.job.size
-        try:
-            async for token in tokens:
-                index = token.sequence
-                text = token.text
-                if is_new[index]:
-                    text, is_new[index] = self._start(index) + text, False
-                choice = _choice(index, text, token.finish)
-                yield f'data: {json.dumps({**self._head, "choices": [choice]})}\n\n'
-            if self._content.stream_options.include_usage:
-                event = {**self._head, 'choices': [], 'usage': self._usage()}
-                yield f'data: {json.dumps(event)}\n\n'
-            yield 'data: [DONE]\n\n'
-        except Exception as error:
-            message = ' '.join(str(error).split()) or type(error).__name__
-            event = {'error': {'message': message, 'type': 'server_error', 'code': None}}
-            yield f'data: {json.dumps(event)}\n\n'
-
-    def _start(self, index):
-        """Return the text before a sequence: its prompt, if the request asks for it."""
-        if not self._content.echo:
-            return ''
-        return self._content.prompt[index // self._content.n]
-
-    def _usage(self):
-        prompt = sum(map(len, self.job.prompts))
-        completion = sum(map(len, self.job.written))
+    def usage():
+        prompt, written = sum(map(len, job.prompts)), sum(map(len, job.written))
         return {
             'prompt_tokens': prompt,
-            'completion_tokens': completion,
-            'total_tokens': prompt + completion,
+            'completion_tokens': written,
+            'total_tokens': prompt + written,
         }
 
+    def finish(outputs):
+        texts = [''.join(token.text for token in written) for written in job.written]
+        ends = [written[-1].finish for written in job.written]
+        choices = list(map(choice, range(job.size), texts, ends))
+        return {**head, 'choices': choices, 'usage': usage()}
 
-def _choice(index, text, finish):
-    return {'index': index, 'text': text, 'logprobs': None, 'finish_reason': finish}
+    async def events(tokens):
+        seen = set()
+        async for token in tokens:
+            is_first = token.sequence not in seen
+            seen.add(token.sequence)
+            new = choice(token.sequence, token.text, token.finish, is_first)
+            yield f'data: {json.dumps({**head, "choices": [new]})}\n\n'
+        if content.stream_options.get('include_usage'):
+            yield f'data: {json.dumps({**head, "choices": [], "usage": usage()})}\n\n'
+        yield 'data: [DONE]\n\n'
+
+    return Call(served, job, finish, events if content.stream else None)

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import functools
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -40,18 +41,33 @@ class Service:
         self.models, self.settings = models, settings
         self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
+    async def read(self, request):
+        """Return the body of a request, unless it is too large."""
+        most, size, parts = self.settings.max_body, 0, []
+        length = request.headers.get('content-length', '')
+        # the body is left unread if its head says that it is too large
+        if not (length.isdecimal() and int(length) > most):
+            async for part in request.stream():
+                size += len(part)
+                parts.append(part)
+                if size > most:
+                    break
+            else:
+                return b''.join(parts)
+        raise TooLargeError(f'the request is larger than {most} bytes')
+
     async def respond(self, request, prepare):
         """Respond to a request. Only waiting is done in the event loop."""
         from fastapi.responses import Response, StreamingResponse
 
         loop = asyncio.get_running_loop()
-        call = await self.in_thread(prepare, await request.body())
+        call = await self.in_thread(prepare, await self.read(request))
         if call.events is not None:
             tokens = asyncio.Queue()  # which another thread fills
             call.work.on_token = functools.partial(loop.call_soon_threadsafe, tokens.put_nowait)
         future = call.served.worker.run(call.work)
         if call.events is not None:
-            events = call.events(self._stream(call.work, tokens))
+            events = _with_errors(call.events(self._stream(call.work, tokens)), request.url.path)
             return StreamingResponse(events, media_type='text/event-stream')
         outputs = await self._outputs(request, future)
         answer = await self.in_thread(
@@ -116,10 +132,9 @@ class Service:
             ids.append(pipeline.encode_prompt(prompt))
             meter.add('tokens', len(ids[-1]))
         counts, most = list(map(count, ids)), self.settings.max_new_tokens
-        for number in counts:
-            if not 1 <= number <= most:
-                raise InputError(f'{number} new tokens are wanted; it must be from 1 to {most}')
-        return WritingJob(ids, options, counts, stop)
+        if min(counts) < 1 or max(counts) > most:
+            raise InputError(f'the number of new tokens must be from 1 to {most}')
+        return WritingJob(pipeline.tokenizer, ids, options, counts, stop)
 
     async def _stream(self, job, tokens):
         """Yield the tokens of a submitted job as they come."""
@@ -144,3 +159,23 @@ class Service:
             return await asyncio.wait_for(waiting, seconds)
         except asyncio.TimeoutError:
             raise TimeoutError(f'no answer within {self.settings.timeout:g} seconds') from None
+
+
+async def _with_errors(events, path):
+    """Yield server-sent events; an error is the last one."""
+    try:
+        async for event in events:
+            yield event
+    except Exception as error:
+        content = error_content(path, str(error) or type(error).__name__, 500)
+        yield f'data: {json.dumps(content)}\n\n'
+
+
+def error_content(path, message, status):
+    """Return the content of an error, as the clients of a path expect it."""
+    message = ' '.join(message.split())
+    if path.startswith('/v1/'):
+        types = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
+        error_type = types.get(status, 'invalid_request_error' if status < 500 else 'server_error')
+        message = {'message': message, 'type': error_type, 'param': None, 'code': status}
+    return {'error': message}

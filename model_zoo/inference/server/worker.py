@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -37,10 +38,12 @@ class ClosedError(ZooError):
 class Worker(abc.ABC):
     """One thread that runs one model, for requests that wait in a bounded queue."""
 
-    def __init__(self, name, pipeline, settings):
-        self.name, self._pipeline, self._queue_size = name, pipeline, settings.queue_size
-        self._condition, self._closing = threading.Condition(), False
+    def __init__(self, name, pipeline, settings, metrics):
+        self.name, self._pipeline, self._metrics = name, pipeline, metrics
+        self._queue_size, self._max_sequences = settings.queue_size, settings.max_sequences
+        self._condition, self._is_closing = threading.Condition(), False
         self._new, self._jobs = collections.deque(), set()  # not begun; accepted and unanswered
+        self._waiting, self._groups = [], []  # what `_take` has begun
         self._thread = threading.Thread(target=self._main, name=f'model {name}', daemon=True)
         self._thread.start()
 
@@ -51,7 +54,7 @@ class Worker(abc.ABC):
 
     def check(self):
         """Raise what `run` would raise now."""
-        if self._closing:
+        if self._is_closing:
             raise ClosedError('the server is shutting down')
         if self.count >= self._queue_size:
             raise OverloadedError(
@@ -72,17 +75,18 @@ class Worker(abc.ABC):
     def close(self):
         """Answer what is accepted, then end the thread."""
         with self._condition:
-            self._closing = True
+            self._is_closing = True
             self._condition.notify()
         self._thread.join()
 
     def _main(self):
         while True:
             with self._condition:
-                while not (self._new or self._is_busy() or self._closing):
+                while not (self._new or self._waiting or self._groups or self._is_closing):
                     self._condition.wait()
-                new = [self._new.popleft() for _ in range(len(self._new))]
-                if not new and not self._is_busy():
+                new = list(self._new)
+                self._new.clear()
+                if not new and not self._waiting and not self._groups:
                     return
             try:
                 self._take([job for job in new if not job.future.cancelled()])
@@ -91,10 +95,6 @@ class Worker(abc.ABC):
                 with self._condition:
                     taken = self._jobs.difference(self._new)
                 self._fail(taken, error)  # `_take` drops them
-
-    @abc.abstractmethod
-    def _is_busy(self):
-        """Return whether accepted work is left to do."""
 
     @abc.abstractmethod
     def _take(self, jobs):
@@ -110,16 +110,13 @@ class Worker(abc.ABC):
             _log.error('the model %s has failed', self.name, exc_info=error)
             error = FailedError(f'the server failed: {type(error).__name__}')
         for job in jobs:
-            self._answer(job, error=error)
-
-    @staticmethod
-    def _answer(job, result=None, error=None):
-        """Give a job its result, unless nobody waits for it any more."""
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
-            if error is None:
-                job.future.set_result(result)
-            else:
+            with contextlib.suppress(concurrent.futures.InvalidStateError):  # nobody waits
                 job.future.set_exception(error)
+
+
+def _answer(job, result):
+    with contextlib.suppress(concurrent.futures.InvalidStateError):  # nobody waits
+        job.future.set_result(result)
 
 
 class _RowsJob:
@@ -133,32 +130,25 @@ class _RowsJob:
 class BatchWorker(Worker):
     """Runs the rows of a pipeline's calls; one batch can have rows of several requests."""
 
-    def __init__(self, name, pipeline, settings, metrics):
-        self._metrics = metrics
-        self._rows = []  # (job, position in it, length), the oldest first
-        super().__init__(name, pipeline, settings)
-
     def run(self, work):
         """Run the rows of a call; returns the future of their outputs."""
         return super().run(_RowsJob(work.all_rows))
 
-    def _is_busy(self):
-        return bool(self._rows)
-
     def _take(self, jobs):
-        self._rows = [row for row in self._rows if not row[0].future.done()]
+        # (job, position in it, length), the oldest first
+        self._waiting = [row for row in self._waiting if not row[0].future.done()]
         for job in jobs:
-            self._rows += [(job, n, len(row.input_ids)) for n, row in enumerate(job.rows)]
+            self._waiting += [(job, n, len(row.input_ids)) for n, row in enumerate(job.rows)]
             if not job.rows:
-                self._answer(job, [])
+                _answer(job, [])
 
     def _step(self):
-        if not self._rows:
+        if not self._waiting:
             return
-        numbers = choose_rows([row[2] for row in self._rows], self._pipeline.batch_tokens)
-        chosen = [self._rows[number] for number in numbers]
-        left = set(range(len(self._rows))).difference(numbers)
-        self._rows = [self._rows[number] for number in sorted(left)]
+        numbers = choose_rows([row[2] for row in self._waiting], self._pipeline.batch_tokens)
+        chosen = [self._waiting[number] for number in numbers]
+        left = set(range(len(self._waiting))).difference(numbers)
+        self._waiting = [self._waiting[number] for number in sorted(left)]
         begin = time.monotonic()
         try:
             outputs = self._pipeline.run_batch([job.rows[n] for job, n, _ in chosen])
@@ -171,7 +161,7 @@ class BatchWorker(Worker):
             job.outputs[number] = output
             job.left -= 1
             if not job.left:
-                self._answer(job, job.outputs)
+                _answer(job, job.outputs)
 
 
 def choose_rows(lengths, batch_tokens):
@@ -207,23 +197,16 @@ class Written(NamedTuple):
 class WritingJob:
     """Prompts to continue; jobs with the same `options` of `stream` run in one batch."""
 
-    def __init__(self, prompts, options, counts, stop):
+    def __init__(self, tokenizer, prompts, options, counts, stop):
         self.prompts, self.options = prompts, options
         self.counts = counts  # of each prompt's new tokens at most
         self.sequences = options.get('num_return_sequences', 1)  # of a prompt
-        self.stop, self.on_token = tuple(stop), None  # on_token(written) is called for each token
-        self.future = concurrent.futures.Future()
-        self.written = [[] for _ in range(self.size)]
-
-    @property
-    def size(self):
-        """Number of sequences."""
-        return len(self.prompts) * self.sequences
-
-    def begin(self, tokenizer):
+        self.size = len(prompts) * self.sequences
+        self.on_token = None  # on_token(written) is called for each token
+        self.future, self.written = concurrent.futures.Future(), [[] for _ in range(self.size)]
         self._texts = [
-            StreamedText(tokenizer, prompt, self.stop, True)
-            for prompt in self.prompts
+            StreamedText(tokenizer, prompt, tuple(stop), True)
+            for prompt in prompts
             for _ in range(self.sequences)
         ]
 
@@ -246,68 +229,49 @@ class WritingJob:
             self.on_token(written[-1])
 
 
-class _Group:
-    """Jobs of the same options, which run as one batch."""
+class _Group(NamedTuple):
+    """Jobs of the same options, which run as one batch, and the steps of that."""
 
-    def __init__(self, engine, jobs):
-        self.engine, self.jobs = engine, jobs
-        self._owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
-        self.size = sum(job.size for job in jobs)
-        prompts = [ids for job in jobs for ids in job.prompts]
-        most = max(max(job.counts) for job in jobs)
-        options = {'overflow': 'slide', **jobs[0].options}
-        with engine.lock:  # the prompts run at once
-            self._steps = stream(engine.language_model, prompts, most, **options)
-
-    def step(self):
-        """Take a token; returns whether there may be more."""
-        with self.engine.lock:
-            new = next(self._steps, None)
-        if new is None:
-            return False
-        job, number = self._owners[new.prompt]
-        job.add(number * job.sequences + new.sequence, new)
-        return not all(job.is_done for job in self.jobs)
+    jobs: list
+    steps: Iterator
 
 
 class GenerationWorker(Worker):
     """Runs the jobs of a language model; those that wait with the same options as one batch."""
 
-    def __init__(self, name, pipeline, settings, metrics):
-        self._max_sequences, self._metrics = settings.max_sequences, metrics
-        self._waiting, self._groups = [], []
-        super().__init__(name, pipeline, settings)
-
-    def _is_busy(self):
-        return bool(self._waiting or self._groups)
-
     def _take(self, jobs):
-        self._waiting += jobs
-        self._waiting = [job for job in self._waiting if not job.future.done()]
+        self._waiting = [job for job in [*self._waiting, *jobs] if not job.future.done()]
         self._groups = [
             group for group in self._groups if not all(job.future.done() for job in group.jobs)
         ]
 
     def _step(self):
         self._begin()
+        engine = self._pipeline.engine
         for group in list(self._groups):
             try:
-                is_going = group.step()
+                with engine.lock:
+                    new = next(group.steps, None)
             except Exception as error:
                 self._fail(group.jobs, error)
-                is_going = False
-            self._metrics.count_token(self.name)
+                new = None
+            if new is not None:
+                self._metrics.count_token(self.name)
+                owners = [(job, number) for job in group.jobs for number in range(len(job.prompts))]
+                job, number = owners[new.prompt]
+                job.add(number * job.sequences + new.sequence, new)
             for job in group.jobs:
-                if job.is_done and not job.future.done():
-                    self._answer(job, job.written)
-            if not is_going:
+                if job.is_done:
+                    _answer(job, job.written)
+            if new is None or all(job.is_done for job in group.jobs):
                 self._groups.remove(group)
 
     def _begin(self):
         """Start waiting jobs while there is room."""
+        engine = self._pipeline.engine
         while self._waiting:
-            room = self._max_sequences - sum(group.size for group in self._groups)
-            first = self._waiting[0]
+            busy = sum(job.size for group in self._groups for job in group.jobs)
+            room, first = self._max_sequences - busy, self._waiting[0]
             if self._groups and first.size > room:
                 return
             jobs, room = [first], room - first.size
@@ -316,9 +280,12 @@ class GenerationWorker(Worker):
                     jobs.append(job)
                     room -= job.size
             self._waiting = [job for job in self._waiting if job not in jobs]
-            for job in jobs:
-                job.begin(self._pipeline.tokenizer)
+            prompts = [ids for job in jobs for ids in job.prompts]
+            most = max(max(job.counts) for job in jobs)
             try:
-                self._groups.append(_Group(self._pipeline.engine, jobs))
+                with engine.lock:  # the prompts run at once
+                    options = {'overflow': 'slide', **first.options}
+                    steps = stream(engine.language_model, prompts, most, **options)
+                self._groups.append(_Group(jobs, steps))
             except Exception as error:
                 self._fail(jobs, error)

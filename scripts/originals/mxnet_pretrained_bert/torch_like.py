@@ -13,7 +13,7 @@ from typing import NamedTuple
 import mxnet as mx
 
 from model_zoo.checkpoint.mapping import Mapping
-from model_zoo.checkpoint.tensor_files import plain_arrays
+from model_zoo.opening import read_weights
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
@@ -222,17 +222,10 @@ class TorchLike:
         arrays or torch's tensors. With `strict`, the names must match the block's parameters
         exactly. CheckpointError if they don't, or if the shapes differ.
         """
-        tensors, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
-        missing, unknown = self._assign(
-            tensors,
-            unknown,
-            'the state_dict',
-            allow_missing=not strict,
-            ignore_extra=not strict,
-            cast_dtype=True,
-        )
+        weights = read_weights(type(self), dict(state_dict), self.config)
+        names = self.assign(weights, None, not strict, not strict, True, 'current')
         self._is_new = False
-        return LoadedKeys(*([name.lstrip('^') for name in names] for names in (missing, unknown)))
+        return LoadedKeys(*([name.lstrip('^') for name in part] for part in names))
 
 
 def _is_torch(target):

@@ -147,7 +147,6 @@ CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
     (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
     (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
-    (['bert', 'numpy', 'bert_transformers'], 'unknown format of BertForPreTraining'),
     (['bert', 'gluonnlp', 'bert_transformers', '--from', 'numpy'], 'no weights in '),
     (
         ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],

@@ -16,6 +16,7 @@ import transfo_xl
 from export import export_block
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
+from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import list_families
 
 FAMILIES = {family.name: family for family in list_families()}
@@ -451,3 +452,25 @@ def test_inputs_that_are_refused(cls):
             block(**inputs)
     with pytest.raises(TypeError):
         block(**right, wordz=right['words'])
+
+
+@every({name: family.base for name, family in FAMILIES.items()})
+def test_ids_end_with_the_vocabulary(cls):
+    block = make(cls)
+    rows = block.config.embedding_rows
+    block(mx.nd.array([[rows - 1, 0]]))
+    for wrong in (rows, -1):
+        with pytest.raises(InputError):
+            block(mx.nd.array([[0, wrong]]))
+
+
+@pytest.mark.parametrize('family', FAMILIES.values(), ids=FAMILIES)
+def test_names_of_models_say_their_sizes(family):
+    """Layers, units and heads; the feed-forward layers have four times the units."""
+    sizes = family.base.architectures
+    assert {entry.model for entry in list_pretrained() if entry.family == family.name} <= {*sizes}
+    for name, fields in sizes.items():
+        config = family.base.config_class(**fields)
+        units, heads = config.units or config.d_model, config.num_heads or config.n_head
+        assert name.split('_')[-3:] == [str(config.num_layers), str(units), str(heads)]
+        assert config.intermediate_size == 4 * units

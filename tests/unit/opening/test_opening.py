@@ -128,7 +128,7 @@ def test_the_configuration_names_the_family(folder):
 
 FORMATS = {
     'bert': ('native', 'huggingface', 'pytorch', 'tensorflow'),
-    'gpt': ('native', 'huggingface', 'pytorch', 'numpy'),
+    'gpt': ('native', 'huggingface', 'pytorch'),
     'gpt2': ('native', 'huggingface', 'pytorch', 'tensorflow'),
     'transfo_xl': ('native', 'huggingface', 'pytorch', 'tensorflow'),
     **dict.fromkeys(variant_models.MAKERS, ('native', 'huggingface', 'pytorch')),

@@ -75,7 +75,7 @@ def add_routes(app, service):
     @app.post('/page/attentions', include_in_schema=False)
     async def attentions(request: Request):
         """A text's tokens, and the attentions of each layer and head."""
-        content = await service.in_thread(bodies.Attentions.of_json, await request.body())
+        content = await service.in_thread(bodies.Attentions.of_json, await service.read(request))
         served = service.models.get(content.model)
         if served.is_writer:
             raise InputError(f"{served.name} is not an encoder: its attention can't be shown")

@@ -8,6 +8,7 @@ from bert import BertConfig, BertForPreTraining, BertModel
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_file import write_torch
 from model_zoo.errors import CheckpointError, reporting
+from model_zoo.opening import read_weights
 
 #: field of its model's JSON file -> this project's name, and the default
 CONFIG_FIELDS = {
@@ -89,8 +90,7 @@ def save_model(model, path):
 
 
 def _load(model, tensors):
-    ours, unknown = model.translate(tensors, {}, model.config)
-    model._assign(ours, unknown, 'the parameters', cast_dtype=True)
+    model.load_weights(read_weights(type(model), tensors, model.config))
 
 
 def _by_their_names(model, tensors):

@@ -4,7 +4,8 @@ import pytest
 import tiny
 
 from model_zoo.opening import open_model
-from model_zoo.tasks.language_model import BlockReading, LanguageModelSettings
+from model_zoo.tasks.language_model import BlockReading
+from model_zoo.tasks.settings import LanguageModelSettings
 
 
 @pytest.mark.parametrize('splits', [False, True])
