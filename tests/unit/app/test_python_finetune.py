@@ -18,7 +18,7 @@ from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
-from model_zoo.training.settings import FinetuneSettings, setting, settings
+from model_zoo.training.settings import FinetuneSettings, setting
 
 WORDS = 'abcdefgh'
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
@@ -184,7 +184,6 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
         {'batch_size': 0},
         {'epochs': 'many'},
         {'wramup_ratio': 0.1},
-        {'save_last': 'native'},
         {'dtype': 'float8'},
         {'dev': 1.5},
         {'dev': 20},
@@ -242,8 +241,7 @@ def test_no_model_is_refused_and_lists_may_be_texts():
     assert ClassificationSettings(labels=[1, 5]).labels == ['1', '5']
 
 
-@settings(lr=3e-3)
-class RatingSettings(FinetuneSettings):
+class RatingSettings(FinetuneSettings, lr=3e-3):
     max_length: int = setting(12)
     steps: int = setting(3, 'number of ratings', at_least=2)
 
