@@ -66,28 +66,23 @@ def progress(items, unit, title=None, total=None, leave=False):
     """
     if total is None and hasattr(items, '__len__'):
         total = len(items)
-    if has_viewer():
-        return open_bar(items, title, total, leave=leave, unit=f' {unit}')
-    return _logged(items, _counter(unit, title, total))
-
-
-def _logged(items, advance):
-    for item in items:
-        advance(1)
-        yield item
+    with counted(unit, total, leave, title=title) as advance:
+        for item in items:
+            advance(1)
+            yield item
 
 
 @contextlib.contextmanager
-def counted(unit, total=None, leave=False, has_bar=None):
+def counted(unit, total=None, leave=False, has_bar=None, title=None):
     """Return a context of ``advance(count)``, which says how many more items are done.
 
     It shows what `progress` does, for items that are done in groups and come one by one.
     """
     if has_viewer() if has_bar is None else has_bar:
-        with open_bar(None, None, total, leave=leave, unit=f' {unit}') as bar:
+        with open_bar(None, title, total, leave=leave, unit=f' {unit}') as bar:
             yield bar.update
-        return
-    yield _counter(unit, None, total)
+    else:
+        yield _counter(unit, title, total)
 
 
 def _counter(unit, title, total):
