@@ -46,15 +46,10 @@ class Served:
                 self.pipelines[task] = PIPELINES[task](
                     opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
                 )
-        self.example = example_of(pipeline.files)
+        self.tasks, self.example = list(self.pipelines), example_of(pipeline.files)
         self.is_writer = isinstance(pipeline, TextGeneration)
         worker_class = GenerationWorker if self.is_writer else BatchWorker
         self.worker = worker_class(name, pipeline, settings, metrics)
-
-    @property
-    def tasks(self):
-        """Names of the tasks."""
-        return list(self.pipelines)
 
     def of_task(self, task):
         """Return the pipeline of a task; for None, of the model's own."""
@@ -75,10 +70,12 @@ def example_of(files):
         items = example.items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
         return {}  # no card, not this project's card, or not YAML
-    found = {name: value[: MOST[0]] for name, value in items if isinstance(value, str)}
+    found = {}
     for name, value in items:
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            found[name] = [text[: MOST[0]] for text in value[: MOST[1]]]
+        texts = value[: MOST[1]] if isinstance(value, list) else [value]
+        if all(isinstance(text, str) for text in texts):
+            texts = [text[: MOST[0]] for text in texts]
+            found[name] = texts if isinstance(value, list) else texts[0]
     return found
 
 
