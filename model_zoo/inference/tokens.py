@@ -198,11 +198,6 @@ class FillMask(Pipeline):
     block_tasks = ('masked_lm', 'pretraining')
     token_outputs = 1
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.tokenizer.mask_token is None:
-            raise InputError(f'{self.task}: the vocabulary of this model has no [MASK]')
-
     class Options(CallOptions):
         top_k: Count | None = 5
         targets: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None

@@ -83,8 +83,6 @@ class Models:
     """All models of a server, by name; `later` has functions that open further ones."""
 
     def __init__(self, pipelines, settings, metrics, later):
-        if not pipelines:
-            raise InputError('there is no model to serve: name at least one')
         self._settings, self._metrics, self._later, self._served = settings, metrics, later, {}
         #: name of a model that doesn't answer -> why
         self.waiting = dict.fromkeys(later, 'it is being opened')
@@ -93,7 +91,7 @@ class Models:
 
     def _add(self, name, pipeline):
         served = Served(name, pipeline, self._settings, self._metrics)
-        self._metrics.watch_queue(served)
+        self._metrics.queue.labels(name).set_function(lambda: served.worker.count)
         self._served = {**self._served, name: served}  # others may be reading the dict
         self.waiting.pop(name, None)
 

@@ -55,7 +55,7 @@ def read_key(source):
 
 def bind(host, port):
     """Return a socket for a server, which doesn't listen yet; port 0 is any free one."""
-    if not 0 <= port < 2**16:
+    if not 0 <= port < 2**16:  # which the system takes modulo this number
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     with reporting(f'cannot serve on {host}, port {port}'):
         family, socket_type, protocol, _, address = socket.getaddrinfo(
