@@ -354,9 +354,9 @@ class Trainer(Callback):
             return Evaluator(task, forward, sets).evaluate()
 
         loader = next(iter(sets.values())).loader
-        names = task.name, task.metric, task.most_lost
-        path = self.folder.path
-        prefix, facts = calibrate(path, self.settings, self.model, loader, evaluate, *names)
+        prefix, facts = calibrate(
+            self.folder.path, self.settings, self.model, loader, evaluate, task.name, task.metric
+        )
         self.folder.write('calibration.json', self.settings, **facts)
         write_labels(prefix, task.labels)
 
