@@ -21,7 +21,7 @@ from model_zoo.errors import InputError
 from model_zoo.pretrained import find_files, resolve
 from model_zoo.tasks.language_model import evaluate_perplexity
 from model_zoo.tasks.tables import check_files
-from model_zoo.training.settings import Settings, setting, settings
+from model_zoo.training.settings import Count, Settings, gpu_number, setting
 from model_zoo.util.files import make_writable_dir
 from transfo_xl import SegmentReader, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 from transfo_xl.corpus import TransfoXLCorpus
@@ -29,7 +29,6 @@ from transfo_xl.corpus import TransfoXLCorpus
 SPLITS = ('valid', 'test')
 
 
-@settings()
 class PerplexitySettings(Settings):
     """The flags of pytorch-pretrained-bert's script, and this project's."""
 
@@ -37,26 +36,20 @@ class PerplexitySettings(Settings):
 
     model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
     dataset: str | None = setting(
-        None,
-        'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
-        "corpus that TransfoXLCorpus or the originals wrote; default: the model's folder",
+        None, "folder with texts, or a corpus of TransfoXLCorpus; default: the model's folder"
     )
-    text_file: str | None = setting(
-        None, 'a text in UTF-8, instead of `dataset`', excludes=('dataset',)
-    )
+    text_file: str | None = setting(None, 'instead of `dataset`', excludes='dataset')
     split: str = setting('test', 'which part of `dataset`', choices=['all', *SPLITS])
-    batch_size: int = setting(10, 'number of streams that the text is split into', at_least=1)
-    tgt_len: int = setting(128, 'tokens per segment', at_least=1)
+    batch_size: Count = setting(10, 'number of streams that the text is split into')
+    tgt_len: Count = setting(128, 'tokens per segment')
     ext_len: int = setting(0, 'tokens that the next segment repeats')
     mem_len: int = setting(1600, 'positions in the memory')
     clamp_len: int = setting(1000, 'upper bound of distances; 0: no bound')
     same_length: bool = setting(False, 'each position attends to mem_len others')
     work_dir: str = setting(None, 'folder for the results', flag={'required': True})
     no_log: bool = setting(False, 'write no log file')
-    gpu: int | None = setting(
-        None, 'number of the GPU to use; default: the CPU', flag={'nargs': '?', 'const': 0}
-    )
-    no_cuda: bool = setting(False, 'use the CPU (the default)', excludes=('gpu',))
+    gpu: int | None = gpu_number()
+    no_cuda: bool = setting(False, 'use the CPU (the default)', excludes='gpu')
 
     def check(self):
         super().check()

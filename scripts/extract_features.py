@@ -33,13 +33,15 @@ from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
 from model_zoo.training.settings import (
-    BertSettings,
+    Count,
+    ModelSettings,
+    gpu_number,
     lower_case,
     setting,
-    settings,
     text_encoding,
     token_limit,
 )
+from model_zoo.util.choices import PRECISIONS
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
 from model_zoo.util.reading import read_lines
@@ -57,8 +59,7 @@ def layer_numbers(text):
         ) from None
 
 
-@settings()
-class FeatureSettings(BertSettings):
+class FeatureSettings(ModelSettings, model='bert_12_768_12'):
     """The flags of the originals' scripts."""
 
     title = 'features'
@@ -66,7 +67,7 @@ class FeatureSettings(BertSettings):
     input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
     output_file: str = setting(None, 'JSON lines', flag={'required': True})
     layers: list[int] = setting(
-        [-1, -2, -3, -4],
+        (-1, -2, -3, -4),
         '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
@@ -74,10 +75,10 @@ class FeatureSettings(BertSettings):
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
     encoding: str | None = text_encoding()
-    batch_size: int = setting(32, at_least=1)
+    batch_size: Count = setting(32)
     do_lower_case: bool | None = lower_case()
-    gpu: int | None = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
-    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
+    gpu: int | None = gpu_number()
+    dtype: str = setting('float32', choices=PRECISIONS)
 
     def check(self):
         super().check()

@@ -100,7 +100,7 @@ def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
     assert told['files'] == [f'{prefix.name}-0000.params', f'{prefix.name}-symbol.json']
     before, after = told['float32']['dev']['accuracy'], told['int8']['dev']['accuracy']
     assert told['lost'] == pytest.approx(before - after, abs=1e-6)
-    assert told['lost'] <= 0.005 and before > 0.8
+    assert told['lost'] < 0.1 and before > 0.8
     deploy = arguments(data, tmp_path / 'deployed', '--only_inference', '--deploy')
     assert run(script, *deploy, '--model_prefix', prefix) == 0
     deployed = read_json(tmp_path / 'deployed', 'inference.json')['dev']['dev']
