@@ -117,10 +117,10 @@ def make_tokenizer(args):
         named = get_entry(*name).family
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
-    families = [f for f in list_families() if 'bert' in (f.name, f.variant_of)]
+    bert = get_family('bert')
+    families = [bert, *(family for family in list_families() if family.variant_of == 'bert')]
     if named is None:
-        fitting = (family for family in families if family.takes_vocab(file))
-        family = next(fitting, get_family('bert'))
+        family = next((each for each in families if each.takes_vocab(file)), bert)
     else:
         family = get_family(named)
         if family not in families:

@@ -12,6 +12,8 @@ with the loss at the ends of lines added to the words'.
 
 import os
 
+import numpy as np
+
 from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
@@ -62,28 +64,24 @@ def parse_arguments(argv=None):
     return parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
 
 
-def folder_of(model):
-    """Return the folder of a model's weights."""
-    if os.path.isdir(model):
-        return model
-    return os.path.dirname(find_files(*resolve(model), vocab=False).weights)
-
-
 def read_texts(args, tokenizer):
     """Return the token ids of the requested texts, by their names."""
     if args.text_file:
         name = os.path.basename(args.text_file)
         return {name: tokenizer.encode_file(args.text_file, ordered=True)}
-    folder, texts, corpus = args.dataset or folder_of(args.model_name), {}, None
+    folder = args.dataset or args.model_name
+    if not os.path.isdir(folder):  # the folder of a model's weights
+        folder = os.path.dirname(find_files(*resolve(folder), vocab=False).weights)
+    texts = {}
     for split in SPLITS if args.split == 'all' else [args.split]:
         paths = [os.path.join(folder, name) for name in (f'{split}.txt', f'wiki.{split}.tokens')]
         path = next(filter(os.path.isfile, paths), None)
         if path is not None:
             texts[split] = tokenizer.encode_file(path, ordered=True)
             continue
-        corpus = corpus or read_corpus(folder, tokenizer)
-        texts[split] = getattr(corpus, split)
-        if not hasattr(texts[split], 'shape'):
+        corpus = read_corpus(folder, tokenizer)
+        texts[split] = {'valid': corpus.valid, 'test': corpus.test}[split]
+        if not isinstance(texts[split], np.ndarray):
             raise InputError(f'{folder!r} has no {split} text that is one text')
     return texts
 
@@ -92,8 +90,7 @@ def read_corpus(folder, tokenizer):
     try:
         corpus = TransfoXLCorpus.from_pretrained(folder)
     except InputError as error:
-        wanted = ', '.join(f'{split}.txt' for split in SPLITS)
-        raise InputError(f'no texts ({wanted}) in {folder!r}, and {error}') from error
+        raise InputError(f'no texts (valid.txt, test.txt) in {folder!r}, and {error}') from error
     if corpus.vocab.idx2sym != tokenizer.idx2sym:
         raise InputError(
             f'the corpus in {folder!r} has another vocabulary than the model: give `text_file`'
