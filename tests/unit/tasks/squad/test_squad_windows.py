@@ -170,29 +170,17 @@ def test_answers_with_other_white_space_are_learnt(small, vocab_file, tmp_path):
     assert answers.predictions == {'a': '3\u00a0May 1999;'}  # the heuristic gives up
 
 
-def test_long_questions_are_cut(small, vocab_file, tmp_path, caplog):
-    path = write(tmp_path / 'squad.json', small['content'])
-    config = [True, True, 384, 128, 3, 20, 30]
-    features = make_features(path, BertTokenizer(vocab_file), config)
-    assert len(features.query(0)) == 3
+def test_lengths_and_scores_are_checked(small, vocab_file, tmp_path, caplog):
+    path, tokenizer = write(tmp_path / 'squad.json', small['content']), BertTokenizer(vocab_file)
+    cut = make_features(path, tokenizer, [True, True, 384, 128, 3, 20, 30])
+    assert len(cut.query(0)) == 3
     assert 'of 16 questions are longer than 3 tokens' in caplog.text
-
-
-def test_scores_are_checked(small, vocab_file, tmp_path):
-    path = write(tmp_path / 'squad.json', small['content'])
-    config = [True, True, 384, 128, 64, 20, 30]
-    features = make_features(path, BertTokenizer(vocab_file), config)
-    scores = np.zeros((len(features), 2, 384), 'float32')
+    scores = np.zeros((len(cut), 2, 384), 'float32')
     scores[3, 1, 5] = math.nan
     with pytest.raises(InputError):
-        find_answers(features, scores, version_2=True)
-
-
-def test_lengths_are_checked(small, vocab_file, tmp_path):
-    squad = read_squad(write(tmp_path / 'squad.json', small['content']), True)
-    tokenizer = BertTokenizer(vocab_file)
+        find_answers(cut, scores, version_2=True)
     with pytest.raises(InputError):
-        SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, 10, 5, 7)
+        make_features(path, tokenizer, [True, True, 10, 5, 7, 20, 30])
 
 
 def test_mapping_back_to_the_text():
