@@ -77,22 +77,18 @@ def read_sentences(
             elif len(text_columns) == 2:
                 score_column = find_column(row, [SCORE_COLUMN])
             kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
-        texts = tuple(row.get(name) for name in text_columns)
-        missing = [name for name, text in zip(text_columns, texts) if not _is_text(text)]
+        texts = {name: row.get(name) for name in text_columns}
+        missing = [n for n, text in texts.items() if not (isinstance(text, str) and text.strip())]
         if missing:
             skipped += 1
             if skip_empty:
                 continue
             raise InputError(EMPTY, where=where._replace(column=missing[0]))
         score = _score(row.get(score_column), where) if kind == 'scored' else None
-        examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
+        examples.append(SentenceExample(tuple(map(str.strip, texts.values())), score))
     if skipped:
         logger.warning('%s: skipped %d rows without a text', segment, skipped)
     return SentenceSet(kind, examples)
-
-
-def _is_text(value):
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _records(source, segment, encoding):
