@@ -154,18 +154,12 @@ class SentenceTask(Task):
         if kind not in LOSSES[settings.loss]:
             kinds = ' or '.join(LOSSES[settings.loss])
             raise InputError(f'{settings.loss} learns from {kinds}, not {kind}', field='loss')
-        self._highest = self._highest_score(rows['train'])
-
-    def _highest_score(self, rows):
-        """Return the score that a label of 1 stands for; all scores must be from 0 to it."""
-        scores = [row.score for row in rows if row.score is not None]
-        highest = self.settings.max_score or max(scores, default=1.0) or 1.0
+        # a label of 1 stands for the highest score
+        scores = [row.score for row in rows['train'] if row.score is not None]
+        highest = self._highest = settings.max_score or max(scores, default=1.0) or 1.0
         if scores and not 0 <= min(scores) <= max(scores) <= highest:
-            raise InputError(
-                f'the scores are from {min(scores):g} to {max(scores):g}, and must be from 0 to '
-                f'`max_score`, which is {highest:g}'
-            )
-        return highest
+            problem = f'the scores are from {min(scores):g} to {max(scores):g}'
+            raise InputError(f'{problem}, and must be from 0 to `max_score`, {highest:g}')
 
     def model_options(self):
         return {'pooling': self.settings.pooling}
@@ -214,9 +208,6 @@ class SentenceTask(Task):
         if kind == 'triplets':
             scores['accuracy'] = float((cosines[:, 0] > cosines[:, 1]).mean())
         return scores
-
-    def analyze(self, data, outputs):
-        return None
 
     def write(self, folder, segment, data, outputs):
         name = f'{segment}_similarities.tsv'
