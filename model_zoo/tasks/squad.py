@@ -678,8 +678,7 @@ class SquadTask(Task):
 
     settings_class, name, trained_for = SquadSettings, 'squad', None
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
-    title, most_lost = 'SQuAD', 0.5
-    predicted = ('dev', 'test')
+    title, predicted = 'SQuAD', ('dev', 'test')
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 

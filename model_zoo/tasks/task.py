@@ -133,8 +133,6 @@ class Task:
         Initial settings of `model_zoo.finetune`.
     lowers : bool or None
         Whether texts are lower-cased; None: as the vocabulary says.
-    most_lost : float
-        How much of `metric` INT8 may cost.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
     draws_updates : bool
@@ -158,7 +156,7 @@ class Task:
     metric, unit, sample_unit, title = 'accuracy', 'examples', 'examples', None
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
-    predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
+    predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
     labels = lowers = located = base = output_dir = fitted = None
 

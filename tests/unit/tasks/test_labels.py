@@ -11,7 +11,6 @@ from model_zoo.errors import InputError
 from model_zoo.opening import locate
 from model_zoo.tasks import labels
 from model_zoo.tasks.classification_data import custom_task, get_task
-from model_zoo.tasks.labels import name_labels
 from model_zoo.util.choices import GLUONNLP, ORIGINALS
 
 TWO = {'id2label': {'0': '0', '1': '1'}}
@@ -215,14 +214,16 @@ def test_names_of_the_zoo_are_in_the_catalogue():
     assert match_labels(get_task('MNLI'), name).labels == NLI_OF_ORIGINALS
     located = locate('bert-base-cased-finetuned-mrpc', weights=None, vocab=False)
     assert located.labels.given == ['not_equivalent', 'equivalent']
-    assert match_labels(get_task('MRPC'), located.name).labels == ('0', '1')
+    assert match_labels(get_task('MRPC'), 'bert-base-cased-finetuned-mrpc').labels == ('0', '1')
+    assert match_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
 
 
-def test_names_in_the_configuration(tmp_path):
-    block = tiny.save_bert(tmp_path, ['a'], BertForSequenceClassification)
-    assert block.label_names == ['LABEL_0', 'LABEL_1']
-    block.config.extras['label_order'] = ORIGINALS
-    name_labels(block, 'RTE', ('entailment', 'not_entailment'))
-    assert block.label_names == ['entailment', 'not_entailment']
-    assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
-    assert 'label_order' not in block.config.extras  # the names say it
+def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
+    name = 'bert-base-cased-finetuned-mrpc'
+    root = tmp_path / 'bert_12_768_12_mrpc_book_corpus_wiki_en_cased'
+    tiny.save_bert(tmp_path / 'small', ['a'], BertForSequenceClassification)
+    shutil.copytree(tmp_path / 'small', root)
+    block = open_model(name, 'classification', root=str(tmp_path)).block
+    assert block.label_names == ['not_equivalent', 'equivalent']
+    block = open_model(name, 'classification', root=str(tmp_path), num_labels=2).block
+    assert block.label_names == ['not_equivalent', 'equivalent']

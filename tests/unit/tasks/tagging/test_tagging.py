@@ -117,6 +117,18 @@ def test_labels():
 
 
 @pytest.mark.parametrize(
+    'right, found, expected',
+    [
+        ([['N', 'V'], ['N']], [['N', 'N'], ['N']], {'accuracy': pytest.approx(2 / 3)}),
+        ([['O']], [['O']], {'accuracy': 1}),
+    ],
+)
+def test_scores_of_words(right, found, expected):
+    assert score_tags(right, found) == expected
+    assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
+
+
+@pytest.mark.parametrize(
     'right',
     [
         'B-A I-A O B-A B-B',  # IOB2
@@ -134,12 +146,6 @@ def test_scores_of_entities(right):
     assert score_tags([right.split()], [right.split()])['f1'] == 1
     none = score_tags([right.split()], [['O'] * 5])
     assert (none['precision'], none['recall'], none['f1']) == (0, 0, 0)
-
-
-def test_words_without_entities():
-    assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
-    metrics = score_tags([['N', 'V'], ['N']], [['N', 'N'], ['N']])
-    assert metrics == {'accuracy': pytest.approx(2 / 3)}
 
 
 def test_scores_of_each_type():
