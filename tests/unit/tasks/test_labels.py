@@ -2,11 +2,13 @@
 
 import json
 import logging
+import shutil
 
 import pytest
 import tiny
 
 from bert import BertForSequenceClassification
+from model_zoo import open_model
 from model_zoo.errors import InputError
 from model_zoo.opening import locate
 from model_zoo.tasks import labels
