@@ -25,14 +25,10 @@ HEAD_MASKS = {
     'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
 }
 HEADS = (
-    'BertForPreTraining',
-    'BertForMaskedLM',
-    'BertForNextSentencePrediction',
-    'BertForSequenceClassification',
-    'BertForMultipleChoice',
-    'BertForTokenClassification',
-    'BertForQuestionAnswering',
-)
+    'BertForPreTraining BertForMaskedLM BertForNextSentencePrediction '
+    'BertForSequenceClassification BertForMultipleChoice BertForTokenClassification '
+    'BertForQuestionAnswering'
+).split()
 
 
 def make_inputs(name, padded, seed=0, batch=4, length=9):

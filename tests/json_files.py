@@ -5,8 +5,9 @@ import pathlib
 
 
 def change_json(path, **changes):
-    """Set fields of the object in a file; an ellipsis takes one away."""
+    """Set fields of the object in a file, if there is one; an ellipsis takes one away."""
     path = pathlib.Path(path)
-    fields = {**json.loads(path.read_text('utf-8')), **changes}
+    known = json.loads(path.read_text('utf-8')) if path.exists() else {}
+    fields = {**known, **changes}
     kept = {name: value for name, value in fields.items() if value is not ...}
     path.write_text(json.dumps(kept), 'utf-8')

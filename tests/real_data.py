@@ -4,19 +4,7 @@ import json
 import pathlib
 
 #: folders of the data directory
-DATA = (
-    'chnsenticorp',
-    'conll2003',
-    'glue',
-    'lcqmc',
-    'rocstories',
-    'squad',
-    'swag',
-    'text',
-    'vocab',
-    'wikitext-2',
-    'xnli',
-)
+DATA = 'chnsenticorp conll2003 glue lcqmc rocstories squad swag text vocab wikitext-2 xnli'.split()
 BYTES, TRAIN_BYTES = 6000, 100000  # of a shortened file; a training set has all labels
 
 

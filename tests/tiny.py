@@ -1,5 +1,6 @@
 """Tiny models and vocabularies of all families, in memory and in folders."""
 
+import functools
 import json
 
 import mxnet as mx
@@ -32,29 +33,41 @@ TRANSFO_XL = {
 }
 
 
-def bert_config(vocab_size, **changes):
-    return bert.BertConfig(vocab_size, **{**BERT, **changes})
+#: class of a configuration -> sizes
+SIZES = {
+    bert.BertConfig: BERT,
+    bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
+    bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
+    bert.DistilBertConfig: {
+        'dim': 16,
+        'n_layers': 2,
+        'n_heads': 2,
+        'hidden_dim': 32,
+        'max_position_embeddings': 24,
+    },
+    bert.ElectraConfig: {**BERT, 'embedding_size': 8},
+    gpt.OpenAIGPTConfig: DECODER,
+    gpt2.GPT2Config: DECODER,
+    transfo_xl.TransfoXLConfig: TRANSFO_XL,
+}
 
 
-def decoder_config(config_class, vocab_size, **changes):
-    """Return a configuration of GPT or GPT-2."""
-    sizes = {**DECODER, **changes}
-    return config_class(vocab_size, n_ctx=sizes['n_positions'], **sizes)
+def make_config(config_class, vocab_size=40, **changes):
+    """Return a tiny configuration of a family."""
+    sizes = {**SIZES[config_class], **changes}
+    if 'n_positions' in sizes:
+        sizes.setdefault('n_ctx', sizes['n_positions'])
+    return config_class(vocab_size, **sizes)
 
 
-def transfo_xl_config(vocab_size, **changes):
-    return transfo_xl.TransfoXLConfig(vocab_size, **{**TRANSFO_XL, **changes})
+decoder_config = make_config  # of GPT or GPT-2
+bert_config = functools.partial(make_config, bert.BertConfig)
+transfo_xl_config = functools.partial(make_config, transfo_xl.TransfoXLConfig)
 
 
 def make(block_class, vocab_size=40, scale=0.3, **sizes):
     """A block of any family with random parameters."""
-    config_class = block_class.config_class
-    if issubclass(config_class, bert.BertConfig):
-        config = bert_config(vocab_size, **sizes)
-    elif issubclass(config_class, transfo_xl.TransfoXLConfig):
-        config = transfo_xl_config(vocab_size, **sizes)
-    else:
-        config = decoder_config(config_class, vocab_size, **sizes)
+    config = make_config(block_class.config_class, vocab_size, **sizes)
     return initialized(block_class(config), scale)
 
 
@@ -152,29 +165,18 @@ def save_reader(folder, words, **sizes):
 def save_gpt2(folder, block_class=gpt2.GPT2LMHeadModel, scale=0.2, **sizes):
     """Save a GPT-2 whose tokens are bytes and ``th`` in a folder; returns the block."""
     tokens = [*bytes_to_unicode().values(), 'th', '<|endoftext|>']
-    return _save_decoder(
-        folder, block_class, gpt2.GPT2Config, gpt2.GPT2Tokenizer, tokens, ['t h'], scale, sizes
-    )
+    return _save_decoder(folder, block_class, gpt2.GPT2Tokenizer, tokens, ['t h'], scale, sizes)
 
 
 def save_gpt(folder, tokens, merges, block_class=gpt.OpenAIGPTLMHeadModel, scale=0.2, **sizes):
     """Save a GPT in a folder; returns the block."""
-    return _save_decoder(
-        folder,
-        block_class,
-        gpt.OpenAIGPTConfig,
-        gpt.OpenAIGPTTokenizer,
-        tokens,
-        merges,
-        scale,
-        sizes,
-    )
+    return _save_decoder(folder, block_class, gpt.OpenAIGPTTokenizer, tokens, merges, scale, sizes)
 
 
-def _save_decoder(folder, block_class, config_class, tokenizer_class, tokens, merges, scale, sizes):
+def _save_decoder(folder, block_class, tokenizer_class, tokens, merges, scale, sizes):
     folder.mkdir(parents=True, exist_ok=True)
     options = {'format': sizes.pop('format')} if 'format' in sizes else {}
     tokenizer = tokenizer_class(*write_pairs(folder, tokens, merges))
-    block = initialized(block_class(decoder_config(config_class, len(tokenizer), **sizes)), scale)
+    block = make(block_class, len(tokenizer), scale, **sizes)
     block.save_pretrained(str(folder), tokenizer, **options)
     return block

@@ -7,37 +7,15 @@ import tiny
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.tokenization.learn import learn_byte_pairs
 
-WORDS = [
-    'the',
-    'cat',
-    'dog',
-    'sleep',
-    '##s',
-    'in',
-    'paris',
-    'good',
-    'bad',
-    'film',
-    '.',
-    '?',
-    'where',
-    'a',
-]
+WORDS = 'the cat dog sleep ##s in paris good bad film . ? where a'.split()
 LENGTH = 24  # most tokens of a text
 README = pathlib.Path(__file__).parents[1] / 'README.rst'
 
 
 def save_bert(folder, block_class, labels=None):
     """Save a model of one of BERT's classes; returns the folder."""
-    tiny.save_bert(
-        pathlib.Path(folder),
-        WORDS,
-        block_class,
-        labels,
-        scale=0.4,
-        seed=7,
-        max_position_embeddings=LENGTH,
-    )
+    options = {'scale': 0.4, 'seed': 7, 'max_position_embeddings': LENGTH}
+    tiny.save_bert(pathlib.Path(folder), WORDS, block_class, labels, **options)
     return str(folder)
 
 

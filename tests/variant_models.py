@@ -1,19 +1,18 @@
-"""Small models of the families like BERT, not initialized, and their tokenizers."""
+"""Small models of the families like BERT, not initialized, their tokenizers, and folders of all."""
 
+import json
+import shutil
 import string
 
+import tiny
 from tiny import learn_pieces, write_pairs, write_words
 
 import bert
+import transfo_xl
+from model_zoo.opening import open_model
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
-SIZES = {
-    'hidden_size': 32,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 64,
-    'max_position_embeddings': 66,
-}
+SIZES = {'hidden_size': 32, 'num_hidden_layers': 1, 'max_position_embeddings': 66}
 SPACE = '\u0120'
 
 
@@ -25,7 +24,7 @@ def make_roberta(folder):
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *letters, *map(''.join, merges), '<mask>']
     write_pairs(folder, tokens, map(' '.join, merges))
     tokenizer = bert.RobertaTokenizer.from_pretrained(str(folder))
-    config = bert.RobertaConfig(vocab_size=len(tokens), **SIZES)
+    config = tiny.make_config(bert.RobertaConfig, len(tokens), **SIZES)
     return bert.RobertaModel(config, use_decoder=True), tokenizer
 
 
@@ -39,20 +38,14 @@ def _word_pieces(folder):
 
 def make_distilbert(folder):
     tokenizer = _word_pieces(folder)
-    config = bert.DistilBertConfig(
-        vocab_size=len(tokenizer),
-        dim=32,
-        n_layers=1,
-        n_heads=2,
-        hidden_dim=64,
-        max_position_embeddings=64,
-    )
+    sizes = {'dim': 32, 'n_layers': 1, 'max_position_embeddings': 64}
+    config = tiny.make_config(bert.DistilBertConfig, len(tokenizer), **sizes)
     return bert.DistilBertModel(config, use_decoder=True), tokenizer
 
 
 def make_electra(folder):
     tokenizer = _word_pieces(folder)
-    config = bert.ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES)
+    config = tiny.make_config(bert.ElectraConfig, len(tokenizer), **SIZES, embedding_size=16)
     return bert.ElectraModel(config, use_decoder=True), tokenizer
 
 
@@ -62,7 +55,7 @@ def make_xlmr(folder):
     lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
     path = folder / 'sentencepiece.bpe.model'
     tokenizer = bert.XLMRobertaTokenizer(learn_pieces(path, lines * 3, 90, hard_vocab_limit=False))
-    config = bert.XLMRobertaConfig(vocab_size=len(tokenizer), **SIZES)
+    config = tiny.make_config(bert.XLMRobertaConfig, len(tokenizer), **SIZES)
     return bert.XLMRobertaModel(config, use_decoder=True), tokenizer
 
 
@@ -73,3 +66,40 @@ MAKERS = {
     'electra': make_electra,
     'xlmr': make_xlmr,
 }
+
+#: as in pytorch-pretrained-bert 0.6.2
+GPT2_FIELDS = (
+    'vocab_size n_positions n_ctx n_embd n_layer n_head layer_norm_epsilon initializer_range'
+).split()
+
+
+def write_family(family, folder, format='native'):
+    """Save a model of a family; returns the block and its tokenizer."""
+    words, heads = ['<unk>', 'l', 'o', 'w', 'lo', 'low'], {'scale': 0.2}
+    ends = [word + '</w>' for word in words[1:]]
+    if family == 'bert':
+        model, tokenizer = tiny.save_bert(folder, words, bert.BertForPreTraining), None
+    elif family == 'gpt':
+        model, tokenizer = tiny.save_gpt(folder, words + ends, ['l o', 'lo w</w>'], **heads), None
+    elif family == 'gpt2':
+        model, tokenizer = tiny.save_gpt2(folder, **heads), None
+    elif family == 'transfo_xl':
+        tokenizer = transfo_xl.TransfoXLTokenizer(special=['<unk>', '<eos>'])
+        tokenizer.count_sents([words[1:]])
+        tokenizer.build_vocab()
+        model = tiny.make(transfo_xl.TransfoXLLMHeadModel, len(tokenizer), 0.5)
+    else:
+        model, tokenizer = MAKERS[family](folder)
+        tiny.initialized(model)
+    tokenizer = tokenizer or open_model(folder, family=family).tokenizer
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(str(folder), tokenizer, format=format)
+    path = folder / 'config.json'
+    if path.exists():
+        fields = json.loads(path.read_text())
+        for name in ('model_type', 'architectures'):
+            fields.pop(name, None)
+        if family == 'gpt2':
+            fields = {name: fields[name] for name in fields if name in GPT2_FIELDS}
+        path.write_text(json.dumps(fields))
+    return model, tokenizer

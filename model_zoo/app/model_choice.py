@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    They are the fields of `NamedModelSettings`.
+    They are the fields of `ModelSettings`.
     """
 
     def __init__(self, args, family=None):

@@ -343,7 +343,7 @@ class Trainer(Callback):
             self.model,
             next(iter(sets.values())).loader,
             lambda forward: Evaluator(task, forward, sets).evaluate(),
-            *(task.name, task.metric, task.most_lost),
+            *(task.name, task.metric),
         )
         self.folder.write('calibration.json', self.settings, **facts)
         write_labels(prefix, task.labels)

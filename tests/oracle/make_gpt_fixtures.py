@@ -6,20 +6,15 @@ Needs pytorch-pretrained-bert 0.6.2 and torch. For each head with small random w
 its outputs, losses and gradients, and for GPT-2 the outputs of a second call with the past.
 """
 
-import pathlib
-import sys
-
 import numpy as np
 import pytorch_pretrained_bert as original
 import torch
 from torch.nn.functional import cross_entropy
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from oracle_files import FIXTURES  # isort: skip
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 from bert_compare import torch_gradients
 from gpt_compare import CONFIGS, HEADS, make_inputs, rows_for, weighted
-
-FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 
 # the released one is the class of the module, and fails when it is called
 original.modeling_openai.ACT_FNS['relu'] = torch.relu

@@ -10,19 +10,13 @@ import tempfile
 
 import numpy as np
 import torch
+from oracle_files import FIXTURES
 from sentence_transformers import SentenceTransformer, models
 from transformers import BertConfig, BertModel, BertTokenizer
 
-FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'sentence_transformers'
+FOLDER = FIXTURES / 'sentence_transformers'
 WORDS = 'a the cat dog barks sleeps and then runs query : passage ## ##s ! .'.split()
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
-SENTENCES = [
-    'The cat sleeps.',
-    'a dog barks and then the dog runs and the cat sleeps and then runs!',
-    'Cat',
-    'unknown words and a cats',
-    '',
-]
 
 
 def make_transformer(folder, length):
@@ -84,18 +78,12 @@ def make(name, length, pooling, *rest, **options):
 
 
 def main():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
+    sentences = json.loads((FOLDER / 'sentences.json').read_text())
+    for name in ('today', 'joined', 'of_2020'):
+        shutil.rmtree(FOLDER / name)
     prompts = {'query': 'query: ', 'passage': 'passage: '}
-    make(
-        'today',
-        12,
-        {'pooling_mode': 'mean'},
-        models.Dense(8, 5),
-        models.Normalize(),
-        prompts=prompts,
-        default_prompt_name='passage',
-    )
+    parts, options = (models.Dense(8, 5), models.Normalize()), {'default_prompt_name': 'passage'}
+    make('today', 12, {'pooling_mode': 'mean'}, *parts, prompts=prompts, **options)
     modes = ('weightedmean', 'lasttoken', 'mean_sqrt_len_tokens', 'mean', 'max', 'cls')
     make('joined', 20, {'pooling_mode': modes, 'include_prompt': False}, prompts=prompts)
     dense = models.Dense(16, 3, activation_function=torch.nn.ReLU())
@@ -103,12 +91,11 @@ def main():
     expected = {}
     for name in ('today', 'joined', 'of_2020'):
         model = SentenceTransformer(str(FOLDER / name), device='cpu')
-        expected[name] = model.encode(SENTENCES)
+        expected[name] = model.encode(sentences)
         if name != 'of_2020':
-            expected[f'{name} query'] = model.encode(SENTENCES, prompt_name='query')
-            expected[f'{name} prompt'] = model.encode(SENTENCES, prompt='the dog ')
+            expected[f'{name} query'] = model.encode(sentences, prompt_name='query')
+            expected[f'{name} prompt'] = model.encode(sentences, prompt='the dog ')
     np.savez(FOLDER / 'expected.npz', **expected)
-    (FOLDER / 'sentences.json').write_text(json.dumps(SENTENCES))
 
 
 if __name__ == '__main__':

@@ -15,18 +15,15 @@ masked_*: a text with masked words, and the scores of a sample of the vocabulary
 
 import argparse
 import pathlib
-import sys
 import tempfile
 
+from oracle_files import ROOT  # isort: skip
 import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 import numpy as np
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / 'scripts')]
-
-from bert import BertForMaskedLM, BertForQuestionAnswering, BertModel, BertTokenizer  # noqa: E402
-from model_zoo.tasks.squad import SquadFeatures, encode_squad, read_squad  # noqa: E402
+from bert import BertForMaskedLM, BertForQuestionAnswering, BertModel, BertTokenizer
+from model_zoo.tasks.squad import SquadFeatures, encode_squad, read_squad
 
 DATA = ROOT / 'docs' / 'notebooks' / 'data'
 NAME = 'all-MiniLM-L6-v2'
@@ -99,14 +96,8 @@ def hidden_states(originals, tokenizer):
 
 def spans(originals, tokenizer):
     squad = read_squad(str(DATA / 'squad_dev.json'))
-    features = SquadFeatures(
-        squad,
-        encode_squad(squad, tokenizer),
-        tokenizer,
-        max_seq_length=128,
-        doc_stride=64,
-        max_query_length=24,
-    )
+    # windows of 128 tokens, each 64 after the one before, with questions of at most 24
+    features = SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, 128, 64, 24)
     words, types, mask = (np.zeros((WINDOWS, 128), 'int32') for _ in range(3))
     for row in range(WINDOWS):
         window = features[row]
@@ -146,13 +137,10 @@ def masked_words(originals, tokenizer):
     def build(config):
         model = google.model(config, words, types, np.ones_like(words))
         constant = google.tf.constant
+        states, table = model.get_sequence_output(), model.get_embedding_table()
+        weights = constant(np.ones(places.shape, 'float32'))
         return google.module.get_masked_lm_output(
-            config,
-            model.get_sequence_output(),
-            model.get_embedding_table(),
-            constant(places),
-            constant(places),
-            constant(np.ones(places.shape, 'float32')),
+            config, states, table, constant(places), constant(places), weights
         )[2]
 
     scores = google.run(block, build)

@@ -6,31 +6,21 @@ Needs pytorch-pretrained-bert 0.6.2 and torch. For each variant of tests/transfo
 random weights: weights, scores, losses, memories and gradients of three segments.
 """
 
-import contextlib
-import pathlib
-import sys
+from unittest import mock
 
 import numpy as np
 import pytorch_pretrained_bert as original
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from oracle_files import FIXTURES  # isort: skip
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 from bert_compare import torch_gradients
 from transfo_xl_compare import VARIANTS, make_config, make_inputs, pack
 
-FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 
-
-@contextlib.contextmanager
 def boolean_masks():
-    """Let the original make masks of the type that today's torch wants."""
-    byte = torch.Tensor.byte
-    torch.Tensor.byte = torch.Tensor.bool
-    try:
-        yield
-    finally:
-        torch.Tensor.byte = byte
+    """Return a patch by which the original makes masks of the type that today's torch wants."""
+    return mock.patch.object(torch.Tensor, 'byte', torch.Tensor.bool)
 
 
 def make_model(values, seed=0):

@@ -3,13 +3,10 @@
 Run it in the environment of ``make peers``: ``python tests/oracle/make_weight_file_fixtures.py``.
 """
 
-import pathlib
-
 import numpy as np
 import tensorflow
 import torch
-
-FIXTURES = pathlib.Path(__file__).parents[1] / 'fixtures'
+from oracle_files import FIXTURES
 
 
 def write_torch(folder):

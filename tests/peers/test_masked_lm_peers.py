@@ -15,7 +15,10 @@ transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
 VOCAB, PAD, LENGTH, MASKS = 40, 1, 12, 3
-NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
+NO_DROPOUT = (
+    ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
+    ('dropout', 'attention_dropout'),
+)
 
 
 def make_samples():
@@ -32,12 +35,8 @@ def make_samples():
 @pytest.mark.parametrize('family', ['Roberta', 'XLMRoberta', 'DistilBert', 'Electra', 'Bert'])
 def test_loss_and_gradient(family, tmp_path):
     """The mean over the masked words of the batch, whatever their number in each sample."""
-    if family == 'Bert':
-        theirs = bert_model()
-    else:
-        none = {'dropout': 0.0, 'attention_dropout': 0.0}
-        none = none if family == 'DistilBert' else NO_DROPOUT
-        theirs = their_model(family, 'ForMaskedLM', **none)
+    names = NO_DROPOUT[family == 'DistilBert']
+    theirs = their_model(family, 'ForMaskedLM', **dict.fromkeys(names, 0.0))
     theirs.save_pretrained(str(tmp_path))
     ours = getattr(bert, f'{family}ForMaskedLM').from_pretrained(str(tmp_path))
     samples = make_samples()
@@ -64,20 +63,3 @@ def test_loss_and_gradient(family, tmp_path):
     gradient = theirs.get_input_embeddings().weight.grad.numpy()
     found = ours.base.word_embed.weight.grad().asnumpy()[:VOCAB]
     np.testing.assert_allclose(found, gradient, atol=1e-5)
-
-
-def bert_model():
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=VOCAB,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=24,
-        max_position_embeddings=20,
-        **NO_DROPOUT,
-    )
-    model = transformers.BertForMaskedLM(config).eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, 0.0, 0.3)
-    return model

@@ -37,13 +37,9 @@ CONFIGS = {
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
 }
 HEADS = (
-    'Model',
-    'ForMaskedLM',
-    'ForSequenceClassification',
-    'ForMultipleChoice',
-    'ForTokenClassification',
-    'ForQuestionAnswering',
-)
+    'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '
+    'ForQuestionAnswering'
+).split()
 #: heads on the first word
 OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
 CASES = [(family, head) for family in CONFIGS for head in HEADS] + [('Electra', 'ForPreTraining')]
@@ -61,7 +57,8 @@ LABELS = {
 def their_model(family, head, **fields):
     """A model of theirs with large random parameters."""
     torch.manual_seed(0)
-    config = getattr(transformers, f'{family}Config')(**{**CONFIGS[family], **fields})
+    sizes = CONFIGS.get(family) or {**SIZES, 'max_position_embeddings': 20}
+    config = getattr(transformers, f'{family}Config')(**{**sizes, **fields})
     model = getattr(transformers, family + head)(config).eval()
     for name, parameter in model.named_parameters():
         center = 1.0 if name.endswith('Norm.weight') or 'layer_norm.weight' in name else 0.0
@@ -158,15 +155,6 @@ def test_ours_to_theirs(tmp_path, family, head):
     assert_same(run_ours(ours, words, lengths), run_theirs(theirs.eval(), words, mask), mask)
     auto = json.loads((tmp_path / 'config.json').read_text())['architectures']
     assert auto == [family + head]
-
-
-@pytest.mark.parametrize('family', CONFIGS)
-def test_regression(tmp_path, family):
-    theirs = their_model(family, 'ForSequenceClassification', num_labels=1)
-    theirs.save_pretrained(tmp_path)
-    ours = getattr(bert, f'{family}ForSequenceClassification').from_pretrained(str(tmp_path))
-    words, mask, lengths = make_words('')
-    assert_same(run_ours(ours, words, lengths), run_theirs(theirs, words, mask), mask)
 
 
 @pytest.mark.parametrize('family', CONFIGS)

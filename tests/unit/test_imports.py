@@ -12,20 +12,9 @@ from model_zoo.families import FAMILIES
 
 #: slow to import, and needed for some tasks only
 SLOW = (
-    'huggingface_hub',
-    'matplotlib',
-    'onnx',
-    'onnxruntime',
-    'pandas',
-    'scipy',
-    'sentencepiece',
-    'seqeval',
-    'sklearn',
-    'tensorboard',
-    'tensorflow',
-    'torch',
-    'transformers',
-)
+    'huggingface_hub matplotlib onnx onnxruntime pandas scipy sentencepiece seqeval sklearn '
+    'tensorboard tensorflow torch transformers'
+).split()
 PACKAGES = ('model_zoo', *FAMILIES, 'export', 'bert_embedding')
 #: begins a program. MXNet loads some of them by itself, so that sys.modules doesn't tell enough:
 #: what our modules import is looked at, too.

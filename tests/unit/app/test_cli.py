@@ -12,25 +12,36 @@ import warm
 from script_runs import ROOT
 
 from model_zoo.app import cli
-from model_zoo.errors import InputError, MissingExtraError, UnknownNameError, ZooError
+from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 
 
 @pytest.mark.parametrize(
-    'error',
+    'error, status, line',
     [
-        InputError('the value is wrong'),
-        UnknownNameError.of('task', 'MRPD', ['RTE', 'MRPC']),
-        MissingExtraError.of('onnx', 'onnx'),
+        (InputError('the value is wrong'), 1, 'error: the value is wrong'),
+        (MissingExtraError.of('onnx', 'onnx'), 1, None),
+        (KeyboardInterrupt('the checkpoint is kept'), 130, 'interrupted: the checkpoint is kept'),
+        (PermissionError(13, 'Permission denied', '/log'), 1, 'error: /log: Permission denied'),
+        (OSError(28, 'No space left on device'), 1, 'error: No space left on device'),
+        (
+            mx.MXNetError('Traceback:\n  File "a.cc"\nMXNetError: wrong shape\n\n'),
+            1,
+            'error: MXNet: MXNetError: wrong shape',
+        ),
+        (
+            mx.MXNetError('[10:00:00] a.cc:1: Check failed\nStack trace:\n  [bt] (0) lib.so\n'),
+            1,
+            'error: MXNet: [10:00:00] a.cc:1: Check failed',
+        ),
+        (mx.MXNetError(), 1, 'error: MXNet: MXNetError'),
     ],
 )
-def test_one_line_for_errors_of_ours(error, capsys):
+def test_an_error_is_one_line_and_a_status(error, status, line, capsys):
     def main(argv):
         raise error
 
-    assert cli.run(main) == 1
-    output, errors = capsys.readouterr()
-    assert output == '' and errors == f'error: {error}\n'
-    assert isinstance(error, ZooError)
+    assert cli.run(main) == status
+    assert capsys.readouterr() == ('', f'{line or f"error: {error}"}\n')
 
 
 def test_messages_of_errors():
@@ -41,39 +52,6 @@ def test_messages_of_errors():
     error = UnknownNameError.of('model', 'BERT_BASE', ['bert-base', 'gpt2'])
     assert str(error).endswith('; did you mean bert-base?')
     assert issubclass(MissingExtraError, ImportError)
-
-
-def test_interrupt(capsys):
-    def main(argv):
-        raise KeyboardInterrupt('the checkpoint is kept')
-
-    assert cli.run(main) == 130
-    assert capsys.readouterr().err == 'interrupted: the checkpoint is kept\n'
-
-
-@pytest.mark.parametrize(
-    'error, message',
-    [
-        (PermissionError(13, 'Permission denied', '/log'), '/log: Permission denied'),
-        (OSError(28, 'No space left on device'), 'No space left on device'),
-        (OSError('odd'), 'odd'),
-        (
-            mx.MXNetError('Traceback:\n  File "a.cc"\nMXNetError: wrong shape\n\n'),
-            'MXNet: MXNetError: wrong shape',
-        ),
-        (
-            mx.MXNetError('[10:00:00] a.cc:1: Check failed\nStack trace:\n  [bt] (0) lib.so\n'),
-            'MXNet: [10:00:00] a.cc:1: Check failed',
-        ),
-        (mx.MXNetError(), 'MXNet: MXNetError'),
-    ],
-)
-def test_one_line_for_errors_of_the_system_and_of_mxnet(error, message, capsys):
-    def main(argv):
-        raise error
-
-    assert cli.run(main) == 1
-    assert capsys.readouterr() == ('', f'error: {message}\n')
 
 
 def test_reader_that_leaves():

@@ -12,13 +12,13 @@ import toy_data
 from script_runs import load_script, run
 
 import model_zoo
-from model_zoo.app.use import Labeller
+from model_zoo.app.use import results_of
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
-from model_zoo.training.settings import FinetuneSettings, setting, settings
+from model_zoo.training.settings import FinetuneSettings, setting
 
 WORDS = 'abcdefgh'
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
@@ -152,28 +152,6 @@ def test_a_test_set_is_scored_or_predicted(folder):
     assert bare.test_scores == {} and len(bare.predictions) == 2
 
 
-CONTEXT = 'a b c d e f'
-OTHERS = {
-    'token-classification': ([(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy'),
-    'question-answering': ([('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1'),
-    'multiple-choice': ([('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy'),
-    'sentence-similarity': (
-        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6,
-        'spearman',
-    ),
-}
-
-
-@pytest.mark.parametrize('task', OTHERS)
-def test_other_tasks(folder, task):
-    rows, metric = OTHERS[task]
-    options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
-    options = {**options, 'max_length': 16}
-    trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
-    assert metric in trained.scores and len(trained.predictions) == 3
-    assert trained.test_scores.keys() == trained.scores.keys()
-
-
 def test_a_block_is_trained_in_place(folder):
     block, tokenizer, _ = model_zoo.open_model(folder, 'classification', num_labels=2)
     before = block.classifier.weight.data().asnumpy()
@@ -264,8 +242,7 @@ def test_no_model_is_refused_and_lists_may_be_texts():
     assert ClassificationSettings(labels=[1, 5]).labels == ['1', '5']
 
 
-@settings(lr=3e-3)
-class RatingSettings(FinetuneSettings):
+class RatingSettings(FinetuneSettings, lr=3e-3):
     max_length: int = setting(12)
     steps: int = setting(3, 'number of ratings', at_least=2)
 
@@ -348,7 +325,7 @@ def test_several_labels_a_text(folder, tmp_path):
     for (text, _), predicted in zip(rows, trained.predictions):
         scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
-    records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
+    records = results_of(trained.pipeline(), [text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     examined = json.loads((out / 'results.json').read_text())['examination']['dev']
     per_class = examined['tables']['Scores per label']

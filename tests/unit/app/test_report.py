@@ -8,10 +8,8 @@ import pytest
 import yaml
 
 from model_zoo.app.report import (
-    dev_loss,
     explain_choice,
     log_summary,
-    plot_curves,
     write_card,
     write_report,
 )
@@ -95,9 +93,9 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
     ('changes', 'shown'),
     [
         ({}, '<b class="good">0.7500</b><span>best accuracy'),
+        ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.7500</b>'),
         ({}, '<b class="">0.5000</b><span>accuracy, always &#34;a&#34;'),
         ({}, '<td class="number">0.6700</td>'),
-        ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.7500</b><span>best accuracy'),
         ({'baseline': {}}, '<b class="good">0.7500</b><span>best accuracy'),
         (
             {'headline': {'name': 'macro F1', 'value': 0.4, 'baseline': 0.3}},
@@ -128,12 +126,6 @@ def test_why_an_epoch_is_kept(losses, why):
     assert explain_choice(epochs, 0, 'f1') == f'epoch 0 of 2, the best by f1, 0.7500, and {why}'
 
 
-def test_a_negative_correlation_is_not_good(tmp_path):
-    results = changed(baseline={'accuracy': 0.0})
-    results['training']['epochs'][1]['score'] = -0.3
-    assert '<b class="bad">-0.3000</b>' in page_of(tmp_path, results)
-
-
 def test_the_page_of_a_training_that_continues(tmp_path):
     results = changed('description', metric=None)
     del results['examination']
@@ -141,19 +133,6 @@ def test_the_page_of_a_training_that_continues(tmp_path):
     page = (tmp_path / 'report.html').read_text('utf-8')
     assert 'Confusion' not in page and 'Next' not in page and not (tmp_path / 'best_model').exists()
     assert not (tmp_path / 'curves.png').exists()  # until the end
-
-
-def test_curves_without_a_point(tmp_path):
-    training = {'log': [], 'epochs': []}
-    description = {'title': 'x', 'metric': 'f1'}
-    plot_curves(tmp_path / 'x.png', {'description': description, 'training': training})
-    assert (tmp_path / 'x.png').read_bytes().startswith(b'\x89PNG')
-
-
-def test_loss_of_a_dev_set():
-    assert dev_loss({'report': {'dev': {'mlm_loss': 2.0, 'nsp_loss': 0.5}}}) == 2.5
-    assert dev_loss({'report': {'dev': {'f1': 1.0}}}) is None
-    assert dev_loss({'report': {}}) is None
 
 
 def test_card(tmp_path):

@@ -40,11 +40,15 @@ def test_frozen_layers_keep_their_parameters(folder, freeze):
     assert 'word_embed.weight' not in changed
 
 
-@pytest.mark.parametrize('freeze', ['all', '-1', 99])
-def test_what_can_not_be_frozen(folder, freeze):
+@pytest.mark.parametrize(
+    'field, value',
+    [('freeze', 'all'), ('freeze', '-1'), ('freeze', 99)]
+    + [('class_weights', each) for each in ({'maybe': 1}, {'yes': -1}, {'yes': 'much'}, 'even')],
+)
+def test_bad_values(folder, field, value):
     with pytest.raises(InputError) as caught:
-        train(folder, freeze=freeze)
-    assert caught.value.field == 'freeze'
+        train(folder, **{field: value})
+    assert caught.value.field == field
 
 
 class Rates(Callback):
@@ -131,19 +135,9 @@ def test_class_weights(folder):
     assert loss(class_weights='balanced') == pytest.approx(4 * yes + no * 8 / 14, rel=1e-4)
 
 
-@pytest.mark.parametrize('weights', [{'maybe': 1}, {'yes': -1}, {'yes': 'much'}, 'even'])
-def test_bad_class_weights(folder, weights):
-    with pytest.raises(InputError) as caught:
-        train(folder, class_weights=weights)
-    assert caught.value.field == 'class_weights'
-
-
-def test_early_stopping(folder):
-    assert len(train(folder, early_stopping=1, epochs=4, lr=0).history) == 2
-
-
-def test_the_best_epoch_by_any_score(folder):
+def test_the_best_epoch_by_any_score_and_early_stopping(folder):
     trained = train(folder, best_by='loss', epochs=3)
+    assert len(train(folder, early_stopping=1, epochs=4, lr=0).history) == 2
     assert trained.scores['loss'] == min(record['loss'] for record in trained.history)
     with pytest.raises(UnknownNameError):
         train(folder, best_by='bleu')

@@ -3,36 +3,26 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 import bert
 from export import export_block
 from model_zoo.errors import UnknownNameError
 
-SIZES = {
-    'hidden_size': 16,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-}
-CONFIGS = {
-    'Bert': bert.BertConfig(vocab_size=40, **SIZES),
-    'Roberta': bert.RobertaConfig(vocab_size=40, **SIZES),
-    'DistilBert': bert.DistilBertConfig(vocab_size=40, dim=16, n_layers=1, n_heads=2),
-    'Electra': bert.ElectraConfig(vocab_size=40, embedding_size=8, **SIZES),
-}
+FAMILIES = ['Bert', 'Roberta', 'DistilBert', 'Electra']
 WORDS = mx.nd.array([[5, 6, 7, 8], [5, 6, 1, 1]])
 INPUTS = (WORDS, mx.nd.zeros_like(WORDS), mx.nd.array([4, 2]))
 
 
 def make(family, pooling):
-    config = CONFIGS[family].changed({})
+    config = tiny.make_config(getattr(bert, f'{family}Config'))
     block = getattr(bert, f'{family}ForSequenceClassification')(config, 3, pooling=pooling)
     block.initialize(mx.init.Normal(0.2))
     return block
 
 
 @pytest.mark.parametrize('pooling', ['mean', 'max', 'cls'])
-@pytest.mark.parametrize('family', CONFIGS)
+@pytest.mark.parametrize('family', FAMILIES)
 def test_it_classifies_the_vector_of_the_sentence_encoder(family, pooling, tmp_path):
     block = make(family, pooling)
     scores = block(*INPUTS).asnumpy()

@@ -11,20 +11,10 @@ import model_zoo
 from model_zoo.errors import InputError
 from model_zoo.opening import open_model
 
-CONFIG = {
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 4,
-    'intermediate_size': 24,
-    'max_position_embeddings': 20,
-    'embedding_size': 8,
-}
-
 
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_discriminator(tmp_path, hybridized):
-    block = tiny.initialized(bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG)), 0.3)
+    block = tiny.make(bert.ElectraForPreTraining)
     block.hybridize(hybridized)
     random = np.random.RandomState(0)
     words, types = mx.nd.array(random.randint(0, 40, (3, 9))), mx.nd.zeros((3, 9))
@@ -53,7 +43,7 @@ def test_discriminator(tmp_path, hybridized):
 def test_heads_are_known_by_their_files(tmp_path, task):
     tokenizer = bert.BertTokenizer(tiny.write_words(tmp_path, map(str, range(35))))
     block_class = model_zoo.registry.get_family('electra').tasks[task]
-    block = tiny.initialized(block_class(bert.ElectraConfig(**CONFIG)))
+    block = tiny.make(block_class)
     block.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
     assert type(open_model(str(tmp_path)).block) is block_class
 
@@ -61,7 +51,7 @@ def test_heads_are_known_by_their_files(tmp_path, task):
 @pytest.mark.parametrize('task', ['classification', 'multiple_choice', 'tagging'])
 def test_a_task_begins_with_the_discriminator(tmp_path, task):
     """Whose own head is no part of it."""
-    block = tiny.initialized(bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG)), 0.3)
+    block = tiny.make(bert.ElectraForPreTraining)
     block.save_pretrained(str(tmp_path), format='huggingface')
     head = model_zoo.registry.get_family('electra').tasks[task]
     begun = head.from_pretrained(str(tmp_path), num_labels=3)

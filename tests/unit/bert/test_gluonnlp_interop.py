@@ -103,26 +103,6 @@ def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
     np.testing.assert_array_equal(head.classifier.weight.data().asnumpy(), before)
 
 
-def test_their_classifier_on_our_model():
-    model = our_model()
-    task = nlp.model.BERTClassifier(model, num_classes=3, dropout=0.1)
-    task.initialize()
-    task.hybridize(static_alloc=True)
-    words, types, valid, _ = make_inputs()
-    trainer = mx.gluon.Trainer(task.collect_params(), 'bertadam', {'learning_rate': 1e-3})
-    loss_function = mx.gluon.loss.SoftmaxCELoss()
-    losses = []
-    for _ in range(4):
-        with mx.autograd.record():
-            loss = loss_function(task(words, types, valid), mx.nd.array([0, 1, 2])).mean()
-        loss.backward()
-        trainer.step(1)
-        losses.append(loss.asscalar())
-    assert losses[-1] < losses[0]
-    with_valid = task(words, types, valid)
-    assert_same(with_valid, task.classifier(model(words, types, valid)[1]))
-
-
 def roberta_models():
     sizes = {'units': 16, 'embed_size': 16, 'use_decoder': False}
     theirs = nlp.model.RoBERTaModel(encoder(layer_norm_eps=1e-5), vocab_size=40, **sizes)
@@ -163,18 +143,10 @@ def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplic
 
 @pytest.mark.parametrize('name', ['bert_12_768_12', 'roberta_12_768_12', 'distilbert_6_768_12'])
 def test_their_options_at_their_values(name):
+    sizes = {'num_layers': 1, 'units': 16, 'hidden_size': 32, 'num_heads': 2}
+    parts = {'use_classifier': False, 'use_decoder': False}
     build = functools.partial(
-        nlp.model.get_model,
-        name,
-        vocab=load_vocab(VOCAB),
-        pretrained=False,
-        num_layers=1,
-        units=16,
-        hidden_size=32,
-        num_heads=2,
-        hparam_allow_override=True,
-        use_classifier=False,
-        use_decoder=False,
+        nlp.model.get_model, name, vocab=load_vocab(VOCAB), pretrained=False, **sizes, **parts
     )
     usual = {
         'embed_dropout': 0.1,
@@ -184,6 +156,7 @@ def test_their_options_at_their_values(name):
         'use_token_type_embed': True,
         'attention_cell': 'multi_head',
     }
+    build = functools.partial(build, hparam_allow_override=True)
     block, _ = build(**usual)
     assert not block.has_decoder and not block.has_classifier
     for name in usual.keys() - {'embed_dropout'}:

@@ -24,12 +24,8 @@ def test_tokenizer(folder):
     assert encoding.tokens[encoding.index(tokenizer.mask_token_id)] == '<mask>'
     assert tokenizer.mask_token_id == len(tokenizer) - 1 and tokenizer.pad_token_id == 1
     assert not any(encoding.token_types)
-    assert [encoding.words[n] for n in sorted({*encoding.word_ids} - {None})] == [
-        'the',
-        'cat',
-        '<mask>',
-        'red',
-    ]
+    words = [encoding.words[n] for n in sorted({*encoding.word_ids} - {None})]
+    assert words == ['the', 'cat', '<mask>', 'red']
     text = 'the cat'
     spans = tokenizer.encode(text).offsets
     assert ''.join(text[start:end] for start, end in spans).replace(' ', '') == 'thecat'

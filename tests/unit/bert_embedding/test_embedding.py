@@ -96,22 +96,6 @@ def test_special_tokens_are_kept_on_request_and_texts_may_be_empty(tiny, tiny_di
 # -- long sentences -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('count', [0, 29, 30, 31, 61, 300])
-def test_windows_give_each_piece_most_context(count):
-    windows = even_windows(count, 30)
-    owners = [None] * count
-    for number, window in enumerate(windows):
-        assert 0 <= window.start <= window.first <= window.last <= window.stop <= count
-        assert window.stop - window.start == min(count, 30)
-        for piece in range(window.first, window.last):
-            assert owners[piece] is None
-            owners[piece] = number
-    assert None not in owners
-    for piece, owner in enumerate(owners):
-        context = [min(piece - w.start, w.stop - 1 - piece) for w in windows]
-        assert context[owner] >= max(context) - 1  # a tie may go either way after rounding
-
-
 def test_long_sentence_is_embedded_in_windows(tiny, tiny_dir, caplog):
     sentence = ' '.join(random.Random(5).choices(string.ascii_lowercase, k=70))
     tokens, vectors = tiny(['a b', sentence, 'c'])[1]
@@ -144,17 +128,6 @@ def test_max_seq_length_cuts_with_a_warning(tiny_dir, caplog):
         '40 of 60 sentences were cut to max_seq_length 6 and lost 80 pieces'
     ]
     assert_same(results[0], reference(tiny_dir, 'a b c d', 'avg'))
-
-
-def test_sentences_without_words_are_told_of_once(tiny_dir, caplog):
-    embedding = BertEmbedding(model=tiny_dir, batch_size=2)  # several pools
-    with caplog.at_level(logging.WARNING):
-        results = embedding(['a', '', ' \t'] * 20)
-        assert [len(tokens) for tokens, _ in results] == [1, 0, 0] * 20
-        embedding.sentence_vectors(['', 'a'])
-    assert [record.getMessage() for record in caplog.records] == [
-        f'{count} sentences have no words' for count in ('40 of 60', '1 of 2')
-    ]
 
 
 # -- sentence vectors ---------------------------------------------------------------------------

@@ -112,18 +112,6 @@ def test_graphs_are_dropped_when_the_block_changes():
     assert (block(x).asnumpy() == 3).all() and (block(x, 2 * y).asnumpy() == 6).all()
 
 
-def test_new_values_are_used_by_all_graphs():
-    block = make()
-    x = mx.nd.ones((2, 3))
-    block.hybridize(static_alloc=True, static_shape=True)
-    block(x), block(x, x)
-    block.dense.weight.set_data(mx.nd.zeros((3, 3)))
-    block.dense.bias.set_data(mx.nd.ones((3,)))
-    assert (block(x).asnumpy() == 1).all() and (block(x, 2 * x).asnumpy() == 2).all()
-    block.dense.bias.data()[:] = 5  # as the optimizers do
-    assert (block(x).asnumpy() == 5).all()
-
-
 def test_gradients_in_several_graphs():
     block = make()
     x = mx.nd.ones((2, 3))

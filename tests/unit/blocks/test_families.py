@@ -1,5 +1,6 @@
 """The contract of all families: what each block of the registry does, beyond its own results."""
 
+import dataclasses
 import logging
 
 import mxnet as mx
@@ -9,10 +10,6 @@ import tiny
 from arrays import array, assert_equal, assert_same, flatten, imported
 from halves import HALVES
 
-import bert
-import gpt
-import gpt2
-import transfo_xl
 from export import export_block
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
@@ -36,51 +33,24 @@ MASKED = {name: cls for name, cls in BLOCKS.items() if 'head_mask' in cls.input_
 SOME = {
     name: BLOCKS[name]
     for name in (
-        'BertModel',
-        'BertForPreTraining',
-        'BertForMultipleChoice',
-        'BertForQuestionAnswering',
-        'BertSentenceEncoder',
-        'RobertaModel',
-        'RobertaForSequenceClassification',
-        'DistilBertModel',
-        'DistilBertForSequenceClassification',
-        'ElectraForMaskedLM',
-        'ElectraForPreTraining',
-        'XLMRobertaForTokenClassification',
-        'OpenAIGPTModel',
-        'OpenAIGPTDoubleHeadsModel',
-        'GPT2LMHeadModel',
-        'GPT2DoubleHeadsModel',
-        'TransfoXLModel',
-        'TransfoXLLMHeadModel',
-    )
+        'BertModel BertForPreTraining BertForMultipleChoice BertForQuestionAnswering '
+        'BertSentenceEncoder RobertaModel RobertaForSequenceClassification DistilBertModel '
+        'DistilBertForSequenceClassification ElectraForMaskedLM ElectraForPreTraining '
+        'XLMRobertaForTokenClassification OpenAIGPTModel OpenAIGPTDoubleHeadsModel '
+        'GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel TransfoXLLMHeadModel'
+    ).split()
 }
 TOKENS = 40
-BERT = {**tiny.BERT, 'num_attention_heads': 4}
-DECODER = {**tiny.DECODER, 'n_head': 4, 'n_ctx': 24}
-SIZES = {
-    bert.BertConfig: BERT,
-    bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.DistilBertConfig: {
-        'dim': 16,
-        'n_layers': 2,
-        'n_heads': 4,
-        'hidden_dim': 32,
-        'max_position_embeddings': 24,
-    },
-    bert.ElectraConfig: {**BERT, 'embedding_size': 8},
-    gpt.OpenAIGPTConfig: DECODER,
-    gpt2.GPT2Config: DECODER,
-    transfo_xl.TransfoXLConfig: {**tiny.TRANSFO_XL, 'n_head': 4, 'd_head': 4, 'mem_len': 9},
-}
+#: a change of the tiny sizes: four heads
+HEADS_OF = {'num_attention_heads': 4, 'n_heads': 4, 'n_head': 4, 'd_head': 4, 'mem_len': 9}
 
 
 def make_config(cls, scale=0.3, **changes):
     kind = cls.config_class
-    names = ('init_std', 'proj_init_std') if 'Transfo' in kind.__name__ else ('initializer_range',)
-    return kind(TOKENS, **{**SIZES[kind], **dict.fromkeys(names, scale), **changes})
+    fields = {field.name for field in dataclasses.fields(kind)}
+    scales = dict.fromkeys(('init_std', 'proj_init_std', 'initializer_range'), scale)
+    own = {name: value for name, value in {**HEADS_OF, **scales}.items() if name in fields}
+    return tiny.make_config(kind, TOKENS, **{**own, **changes})
 
 
 def make(cls, scale=0.3, **options):
@@ -373,7 +343,7 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    (layers,) = SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
+    (layers,) = tiny.SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
     block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
     before = {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
     deeper.save_parameters(path, format=form)

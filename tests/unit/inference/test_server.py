@@ -1,6 +1,5 @@
 """The server in this process: payloads, batches, limits, errors."""
 
-import asyncio
 import concurrent.futures
 import json
 import time
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from arrays import assert_close
 from script_runs import wait_until
+from serving import Client
 
 import model_zoo
 from bert import BertForSequenceClassification, BertModel
@@ -20,41 +20,6 @@ pytest.importorskip('fastapi')
 
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', 'bad ' * 15]
 CONTEXT = 'The cat sleeps in Paris. ' * 10
-
-
-class Client:
-    """Asks an application without a network; each call has an event loop of its own."""
-
-    def __init__(self, app, **options):
-        self.app, self.options = app, options
-
-    @property
-    def models(self):
-        return self.app.state.models
-
-    def gather(self, *requests):
-        """The answers of requests, (method, path, options), that are sent at once."""
-
-        async def ask():
-            # what the application doesn't answer itself is for its server to log
-            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(
-                transport=transport, base_url='http://test', timeout=300, **self.options
-            ) as client:
-                return await asyncio.gather(*(client.request(m, p, **o) for m, p, o in requests))
-
-        return asyncio.run(ask())
-
-    def get(self, path, **options):
-        return self.gather(('GET', path, options))[0]
-
-    def post(self, path, content, **options):
-        return self.gather(('POST', path, {'json': content, **options}))[0]
-
-    def infer(self, name, inputs, **more):
-        answer = self.post(f'/models/{name}', {'inputs': inputs, **more})
-        assert answer.status_code == 200, answer.text
-        return answer.json()
 
 
 @pytest.fixture(scope='module')
@@ -121,11 +86,6 @@ def test_every_task_gives_what_its_pipeline_gives(client, pipelines, name, input
         wanted = [wanted]  # as Hugging Face's services nest it
     found = client.infer(name, inputs, parameters=options)
     assert_close(found, json.loads(json.dumps(wanted)))
-
-
-def test_one_text_of_a_classifier(client, pipelines):
-    (found,) = client.infer('sentiment', 'the cat')
-    assert_close(found, pipelines['sentiment']('the cat', top_k=None))
 
 
 def test_what_a_model_does_besides(client, pipelines, saved):
@@ -248,26 +208,6 @@ def test_a_model_that_fails(small, pipelines, monkeypatch, caplog):
         assert error_of(answer, 500) == 'the server failed: ZeroDivisionError'
     assert caplog.text.count('Traceback') == 1 and len(caplog.text) < 4000
     assert client.infer('sentiment', 'a')
-
-
-@pytest.mark.parametrize('name', ['sentiment', 'writer'])
-@pytest.mark.parametrize(
-    ('method', 'error'),
-    [('_take', MemoryError), ('_step', ZeroDivisionError), ('_step', SystemExit)],
-)
-def test_a_step_that_fails_ends_no_worker(small, monkeypatch, caplog, name, method, error):
-    client = small(name)
-
-    def fail(self, *_):
-        if self.count:
-            raise error
-
-    with monkeypatch.context() as patched:
-        patched.setattr(type(client.models.get(name).worker), method, fail)
-        answer = client.post(f'/models/{name}', {'inputs': 'The'})
-        assert error.__name__ in error_of(answer, 500)
-    assert [each.exc_info[0] for each in caplog.records if each.exc_info] == [error]
-    assert client.infer(name, 'The')
 
 
 def test_further_models_are_opened_while_the_first_answers(pipelines):

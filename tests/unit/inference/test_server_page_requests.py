@@ -44,18 +44,12 @@ def test_attentions_of_a_long_text_are_cut(client):
     np.testing.assert_allclose(np.sum(found['attentions'], axis=-1), 1, atol=0.02)
 
 
+CARD = '---\nwidget:\n- text: A film.\n  choices: [a, b]\n  n: 1\n---\n# Title\n---\n'
+
+
 @pytest.mark.parametrize(
     ('card', 'example'),
-    [
-        (
-            '---\nwidget:\n- text: A film.\n  choices: [a, b]\n  n: 1\n---\n# Title\n---\n',
-            ['a', 'b'],
-        ),
-        ('---\nwidget: []\n---\n', None),
-        ('---\nwidget: {: x\n---\n', None),
-        ('# Title\n', None),
-        (None, None),
-    ],
+    [(CARD, ['a', 'b']), ('---\nwidget: {: x\n---\n', None), ('# Title\n', None), (None, None)],
 )
 def test_the_example_is_the_one_of_the_models_card(saved, tmp_path, card, example):
     folder = shutil.copytree(saved(bert.BertForMultipleChoice), tmp_path / 'model')

@@ -4,21 +4,70 @@ import json
 
 import pytest
 
+import bert
+from model_zoo import pipeline
 from model_zoo.errors import InputError
+from model_zoo.inference.server import Settings, build_app
 
 hypothesis = pytest.importorskip('hypothesis')
 pydantic_core = pytest.importorskip('pydantic_core')
 pytest.importorskip('fastapi')
 
 from hostile import damaged_json, quick  # noqa: E402
-from served_models import PAIR, TASKS, Served  # noqa: E402
+from serving import Client  # noqa: E402
+
+PAIR = {'text': 'the cat', 'text_pair': 'sleeps'}
+#: task -> the class of its block, its labels, and right inputs
+TASKS = {
+    'text-classification': (
+        bert.BertForSequenceClassification,
+        ['contradiction', 'entailment'],
+        ['the cat', PAIR],
+    ),
+    'token-classification': (bert.BertForTokenClassification, ['O', 'B-X', 'I-X'], ['cat ' * 40]),
+    'question-answering': (
+        bert.BertForQuestionAnswering,
+        None,
+        [{'question': 'where ?', 'context': 'in paris . ' * 20}],
+    ),
+    'fill-mask': (bert.BertForMaskedLM, None, ['the [MASK] [MASK]', 'the [MASK]']),
+    'feature-extraction': (
+        bert.BertModel,
+        None,
+        ['the cat', {'source_sentence': 'the cat', 'sentences': ['a dog', 'a']}],
+    ),
+    'multiple-choice': (
+        bert.BertForMultipleChoice,
+        None,
+        [{'text': 'the cat', 'choices': ['sleeps', 'a film']}],
+    ),
+    'next-sentence': (bert.BertForNextSentencePrediction, None, [PAIR]),
+    'rerank': (
+        bert.BertForSequenceClassification,
+        ['relevance'],
+        [{'query': 'the cat', 'documents': ['sleeps', 'a film']}],
+    ),
+    'text-generation': (None, None, ['The model']),
+}
+LIMITS = {
+    'max_rows': 300,
+    'max_tokens': 4000,
+    'max_answer': 2**18,
+    'max_new_tokens': 60,
+    'max_sequences': 4,
+}
 
 
 @pytest.fixture(scope='module')
-def requests(tmp_path_factory):
-    made = Served(tmp_path_factory.mktemp('served'))
+def requests(saved, writer_folder):
+    folders = {
+        task: writer_folder if block_class is None else saved(block_class, labels)
+        for task, (block_class, labels, _) in TASKS.items()
+    }
+    models = {task: pipeline(task, folder) for task, folder in folders.items()}
+    made = Client(build_app(models, Settings(**LIMITS)))
     yield made
-    made.close()
+    made.models.close()
 
 
 #: requests that are answered
@@ -65,6 +114,7 @@ CAT = {'question': 'where ?', 'context': 'cat ' * 400}
         ('token-classification', 'cat ' * 400, {'stride': 21}, 'max_rows'),
         ('rerank', {'query': 'a', 'documents': ['b'] * 301}, {}, 'max_rows'),
         ('multiple-choice', [{'text': 'a', 'choices': ['b'] * 9}] * 34, {}, 'max_rows'),
+        ('text-classification', 'x' * 2000, {'candidate_labels': ['y' * 33_000] * 250}, 'max_body'),
         ('text-generation', ['a'] * 5, {}, 'max_sequences'),
         ('text-generation', 'a ' * 900, {}, None),
     ],
@@ -77,26 +127,17 @@ def test_what_would_cost_too_much_is_refused_before_it_runs(
     served = requests.app.state.models.get(name)
     if message is not None:
         monkeypatch.setattr(served.pipeline, 'run_batch', None)
-    status, answer = requests.ask_json(f'/models/{name}', body)
+    status, answer = requests.ask(f'/models/{name}', body)
     assert status == (200 if message is None else 413), answer
     assert message is None or f'`{message}`' in json.loads(answer)['error']
 
 
-def test_characters_of_texts_with_each_label_are_bounded(requests):
-    body = {'inputs': 'x' * 2000, 'parameters': {'candidate_labels': ['y' * 33_000] * 250}}
-    status, answer = requests.ask_json('/models/text-classification', body)
-    assert status == 413 and b'`max_body`' in answer
-
-
 def test_a_template_is_no_format(requests):
     """It has the label where its braces are, and is otherwise a text like any other."""
-    pipeline = requests.app.state.models.get('text-classification').pipelines[
-        'zero-shot-classification'
-    ]
-    template = '{:300000000} {} {0} {}'
-    options = pipeline.checked({'candidate_labels': ['a{}b'], 'hypothesis_template': template})
-    pairs = pipeline._pairs('the cat', options)
-    assert list(pairs) == [('the cat', '{:300000000} a{}b {0} a{}b')]
+    served = requests.app.state.models.get('text-classification')
+    pipeline = served.pipelines['zero-shot-classification']
+    options = {'candidate_labels': ['a{}b'], 'hypothesis_template': '{:300000000} {} {0} {}'}
+    assert pipeline('the cat', **options)['labels'] == ['a{}b']
     with pytest.raises(InputError):
         pipeline('the cat', candidate_labels='a', hypothesis_template='{:300000000}')
 
@@ -173,8 +214,7 @@ DOOR = [
 
 @pytest.mark.parametrize('path, body, status', DOOR)
 def test_at_the_door(requests, path, body, status):
-    ask = requests.ask if isinstance(body, bytes) else requests.ask_json
-    found, answer = ask(path, body)
+    found, answer = requests.ask(path, body)
     assert found == status, answer
     if status != 200:
         error = json.loads(answer)['error']

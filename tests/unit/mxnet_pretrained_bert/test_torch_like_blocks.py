@@ -11,13 +11,8 @@ from arrays import assert_same, masked_inputs
 import mxnet_pretrained_bert as package
 from model_zoo.errors import InputError, UnknownNameError
 
-BLOCKS = [
-    'BertModel',
-    'BertForPreTraining',
-    'OpenAIGPTLMHeadModel',
-    'GPT2DoubleHeadsModel',
-    'TransfoXLLMHeadModel',
-]
+BLOCKS = ['BertModel', 'BertForPreTraining', 'OpenAIGPTLMHeadModel', 'GPT2DoubleHeadsModel']
+BLOCKS += ['TransfoXLLMHeadModel']
 
 
 def make(name='BertModel', **sizes):

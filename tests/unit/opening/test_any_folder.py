@@ -1,10 +1,10 @@
 """Everyone's folders in every task and command: all right, or refused with a clear error."""
 
-import json
 import math
 
 import folders
 import pytest
+from json_files import change_json
 from script_runs import load_script, run
 
 import bert
@@ -187,18 +187,11 @@ def test_tokens_come_back_from_what_is_saved(made, tmp_path, kind):
         assert getattr(again, name) == getattr(tokenizer, name)
 
 
-def change(folder, name, **fields):
-    path = folder / name
-    known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**known, **fields}))
-
-
 def opened(folder, kind, **fields):
     """The tokenizer of a folder with other settings."""
     folders.write_tokenizer(folder, kind)
-    change(folder, 'tokenizer_config.json', **fields)
-    prefix = folders.FOLDERS[kind][0]
-    change(folder, 'config.json', model_type=prefix.lower())
+    change_json(folder / 'tokenizer_config.json', **fields)
+    change_json(folder / 'config.json', model_type=folders.FOLDERS[kind][0].lower())
     return open_tokenizer(str(folder))
 
 
@@ -223,7 +216,7 @@ def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
 def test_a_class_that_config_json_names(tmp_path):
     folders.write_tokenizer(tmp_path, 'roberta_txt')
     (tmp_path / 'tokenizer_config.json').unlink()
-    change(tmp_path, 'config.json', model_type='roberta', tokenizer_class='BertweetTokenizer')
+    change_json(tmp_path / 'config.json', model_type='roberta', tokenizer_class='BertweetTokenizer')
     with pytest.raises(InputError):
         open_tokenizer(str(tmp_path))
 
@@ -247,7 +240,7 @@ def test_settings(tmp_path):
 )
 def test_a_guess_that_the_vocabulary_contradicts_is_not_made(tmp_path, words, lowers):
     (tmp_path / 'vocab.txt').write_text('\n'.join([*folders.SPECIAL, *words]) + '\n', 'utf-8')
-    change(tmp_path, 'config.json', model_type='bert')
+    change_json(tmp_path / 'config.json', model_type='bert')
     tokenizer = open_tokenizer(str(tmp_path))
     assert tokenizer.do_lower_case is lowers
     assert tokenizer.tokenize(' '.join(words)) == words

@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same, flatten
-from family_folders import write_family
+from variant_models import write_family
 
 import model_zoo
 from model_zoo.errors import InputError, PretrainedNotFoundError, UnknownNameError

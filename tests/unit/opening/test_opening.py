@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tiny
 import variant_models
-from family_folders import write_family
+from json_files import change_json
+from variant_models import write_family
 
 import bert
 import model_zoo
@@ -48,14 +49,6 @@ def open_block(name, *args, **options):
     return block, files
 
 
-def change_config(folder, **changes):
-    """Fields set in config.json; None takes them away."""
-    path = folder / 'config.json'
-    fields = {**json.loads(path.read_text()), **changes}
-    kept = {name: value for name, value in fields.items() if value is not None}
-    path.write_text(json.dumps(kept))
-
-
 def test_a_folder_names_its_block(folder, saved):
     block, tokenizer, files = model_zoo.open_model(str(folder))
     assert type(block) is BertForSequenceClassification and block.num_labels == 3
@@ -69,13 +62,8 @@ def test_a_folder_names_its_block(folder, saved):
 
 @pytest.mark.parametrize(
     'name, kind',
-    [
-        (
-            'bert_squad_tensorflow',
-            'BertForQuestionAnswering',
-        ),  # with a pooler, which it doesn't use
-        ('bert_tensorflow', 'BertModel'),
-    ],
+    # the first with a pooler, which it doesn't use
+    [('bert_squad_tensorflow', 'BertForQuestionAnswering'), ('bert_tensorflow', 'BertModel')],
 )
 def test_the_head_of_the_weights_names_the_block(fixtures, name, kind):
     block, _ = open_block(fixtures / 'checkpoints' / name)
@@ -117,9 +105,9 @@ def test_what_is_located_is_passed_on(folder, saved):
 
 def test_the_configuration_names_the_family(folder):
     assert find_family(folder).name == 'bert'
-    change_config(folder, model_type=None)
+    change_json(folder / 'config.json', model_type=...)
     assert find_family(folder).name == 'bert'  # by its fields
-    change_config(folder, model_type='t5')
+    change_json(folder / 'config.json', model_type='t5')
     with pytest.raises(UnknownNameError):
         open_model(folder)
     os.rename(folder / 'config.json', folder / 'bert_config.json')

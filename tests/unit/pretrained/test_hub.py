@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import pathlib
 
 import pytest
 import safetensors.numpy
@@ -15,9 +14,7 @@ import bert
 from model_zoo import pretrained
 from model_zoo.errors import PretrainedNotFoundError
 from model_zoo.pretrained import catalogue, find_files, list_pretrained
-from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+from model_zoo.tokenization.vocab_file import VocabFile
 
 
 @pytest.fixture
@@ -45,13 +42,6 @@ def test_download_and_cache(online, block, tmp_path):
     count = len(online.requests)
     assert find_files('bert_x', 'tiny').weights == found.weights
     assert len(online.requests) == count  # what is in the cache is taken without a question
-
-
-def test_vocab_alone_and_then_the_weights(online):
-    file = find_vocab_file('bert_x', 'tiny')
-    assert (file.vocab.idx_to_token, file.do_lower_case) == (TOKENS, True)
-    assert not any(path.endswith('model.safetensors') for path in online.paths())
-    assert find_files('bert_x', 'tiny').weights.endswith('model.safetensors')
 
 
 def in_parts(block):
@@ -93,17 +83,9 @@ def test_a_commit_and_a_checksum_of_the_catalogue(online, files):
     publish(online, 'me/tiny', files, revision='2' * 40, commit='2' * 40)
     sha256 = hashlib.sha256(files['model.safetensors']).hexdigest()
     for dataset, expected in [('right', sha256), ('wrong', '0' * 64)]:
-        pretrained.register_pretrained(
-            pretrained.PretrainedEntry(
-                'bert_x',
-                dataset,
-                'bert',
-                True,
-                hub='me/tiny',
-                hub_revision='2' * 40,
-                hub_sha256=expected,
-            )
-        )
+        at = {'hub': 'me/tiny', 'hub_revision': '2' * 40, 'hub_sha256': expected}
+        entry = pretrained.PretrainedEntry('bert_x', dataset, 'bert', True, **at)
+        pretrained.register_pretrained(entry)
     assert '2' * 40 in find_files('bert_x', 'right').weights
     assert not any('main' in path for path in online.paths())
     with pytest.raises(PretrainedNotFoundError):

@@ -117,12 +117,6 @@ def test_repository_fills_the_cache(repository, names, tmp_path):
     assert len(repository.requests) == 2, 'the cache needs no network'
 
 
-def test_root_argument(repository, tmp_path, names):
-    find_files('tiny', root=str(tmp_path / 'other'))
-    assert (tmp_path / 'other' / names[0]).exists()
-    assert not (tmp_path / 'home').exists()
-
-
 def test_damaged_cache_is_mended(repository, cache, names, caplog):
     (cache / names[0]).write_bytes(WEIGHTS[:-1] + b'?')
     found = find_files('tiny')
@@ -130,13 +124,6 @@ def test_damaged_cache_is_mended(repository, cache, names, caplog):
     assert found.source == "GluonNLP's repository"
     assert (cache / names[0]).read_bytes() == WEIGHTS
     assert len(repository.requests) == 1, 'the vocabulary was sound'
-
-
-def test_damaged_cache_without_a_source(entries, cache, names):
-    (cache / names[0]).write_bytes(WEIGHTS[:-1])
-    with pytest.raises(PretrainedNotFoundError):
-        find_files('tiny')
-    assert (cache / names[0]).exists(), 'nothing better has come in its place'
 
 
 def test_folder_in_the_cache(entries, tmp_path):
@@ -191,15 +178,6 @@ def test_repository_with_a_wrong_or_missing_file(repository, names, index, kind,
 # vocabularies
 
 
-def test_vocab_without_weights(repository, names):
-    file = find_vocab_file('tiny')
-    vocab = file.vocab
-    assert (len(vocab), file.do_lower_case) == (7, True)
-    assert len(repository.requests) == 1
-    assert find_vocab_file('tiny').vocab.idx_to_token == vocab.idx_to_token
-    assert len(repository.requests) == 1
-
-
 def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_path, monkeypatch):
     """A vocabulary alone in the cache must not win over the one of the weights elsewhere."""
     (cache / names[0]).unlink()
@@ -216,19 +194,10 @@ def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_p
 
 def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
     """As kobert's: the padding token is named by GluonNLP's table."""
-    learn_pieces(
-        tmp_path / 'sp.model',
-        (f'the quick brown fox {n} jumps over it' for n in range(200)),
-        60,
-        model_type='bpe',
-        pad_id=1,
-        pad_piece='[PAD]',
-        unk_id=0,
-        unk_piece='[UNK]',
-        bos_id=-1,
-        eos_id=-1,
-        user_defined_symbols=['[CLS]', '[SEP]', '[MASK]'],
-    )
+    lines = (f'the quick brown fox {n} jumps over it' for n in range(200))
+    special = {'pad_id': 1, 'pad_piece': '[PAD]', 'unk_id': 0, 'unk_piece': '[UNK]'}
+    special.update(bos_id=-1, eos_id=-1, user_defined_symbols=['[CLS]', '[SEP]', '[MASK]'])
+    learn_pieces(tmp_path / 'sp.model', lines, 60, model_type='bpe', **special)
     content = (tmp_path / 'sp.model').read_bytes()
     table = gluonnlp.data.utils._vocab_sha1
     monkeypatch.setitem(
@@ -339,14 +308,6 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
 )
 def test_resolve_alias(bert_entries, name, model, dataset):
     assert pretrained.resolve_alias(name) == (model, dataset)
-
-
-def test_no_two_entries_share_a_name(bert_entries):
-    names = [name for e in PRETRAINED for name in (*e.names, e.hub) if name is not None]
-    counts = {name: sum(name in (*e.names, e.hub) for e in PRETRAINED) for name in names}
-    assert set(counts.values()) == {1}
-    for model in {entry.model for entry in PRETRAINED}:
-        assert sum(e.default for e in PRETRAINED if e.model == model) == 1
 
 
 def test_listing_and_registering(entries):

@@ -1,18 +1,11 @@
 """What a small repository of the hub holds."""
 
 import mxnet as mx
+import tiny
 
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub', '##s']
-CONFIG = {
-    'model_type': 'bert',
-    'vocab_size': len(TOKENS),
-    'hidden_size': 4,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 8,
-    'max_position_embeddings': 6,
-    'id2label': {'0': 'good', '1': 'bad', '2': 'ugly'},
-}
+LABELS = {'0': 'good', '1': 'bad', '2': 'ugly'}
+CONFIG = {**tiny.BERT, 'model_type': 'bert', 'vocab_size': len(TOKENS), 'id2label': LABELS}
 
 
 def same(ours, theirs):

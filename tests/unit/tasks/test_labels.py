@@ -12,8 +12,7 @@ from model_zoo import open_model
 from model_zoo.errors import InputError
 from model_zoo.opening import locate
 from model_zoo.tasks import labels
-from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
-from model_zoo.tasks.labels import name_labels
+from model_zoo.tasks.classification_data import custom_task, get_task
 from model_zoo.util.choices import GLUONNLP, ORIGINALS
 
 TWO = {'id2label': {'0': '0', '1': '1'}}
@@ -159,7 +158,7 @@ def test_numbered_names_are_taken_by_order_with_a_warning(folder, caplog):
     assert task.labels == ('entailment', 'neutral', 'contradiction') and not caplog.records
     task = match_labels(get_task('XNLI'), folder(named(*NLI_OF_GLUONNLP)), order)
     assert task.labels[0] == 'entailment'
-    assert 'as `labels` says; the model calls them neutral, ent' in caplog.records[0].getMessage()
+    assert 'the model calls them neutral, ent' in caplog.records[0].getMessage()
     for wrong in (['yes', 'no', 'maybe'], ['neutral']):
         with pytest.raises(InputError):
             match_labels(get_task('XNLI'), folder(NUMBERED), wrong)
@@ -232,22 +231,3 @@ def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
     assert block.label_names == ['not_equivalent', 'equivalent']
     block = open_model(name, 'classification', root=str(tmp_path), num_labels=2).block
     assert block.label_names == ['not_equivalent', 'equivalent']
-
-
-def test_orders_of_the_originals():
-    changed = {name for name in list_tasks() if getattr(get_task(name).target, 'orders', None)}
-    assert changed == {'MNLI', 'XNLI', 'QNLI', 'RTE'}
-    for name in changed:
-        task = get_task(name)
-        for order in task.target.orders.values():
-            assert sorted(order) == sorted(task.labels) and order != task.labels
-
-
-def test_names_in_the_configuration(tmp_path):
-    block = tiny.save_bert(tmp_path, ['a'], BertForSequenceClassification)
-    assert block.label_names == ['LABEL_0', 'LABEL_1']
-    block.config.extras['label_order'] = ORIGINALS
-    name_labels(block, 'RTE', ('entailment', 'not_entailment'))
-    assert block.label_names == ['entailment', 'not_entailment']
-    assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
-    assert 'label_order' not in block.config.extras  # the names say it

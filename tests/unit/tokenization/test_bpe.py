@@ -69,15 +69,8 @@ def test_ids_with_gaps(write, caplog):
     assert '3 ids' in caplog.text
     assert tokenizer.encode('abba') == [5, 2, 0] and tokenizer.decode([5, 1, 2, 3, 0]) == 'abba'
     assert tokenizer.convert_tokens_to_ids(['<x>', 'ab']) == [6, 5] and len(tokenizer) == 7
-    assert tokenizer.vocab.idx_to_token == [
-        'a',
-        '[no token 1]',
-        'b',
-        '[no token 3]',
-        '[no token 4]',
-        'ab',
-        '<x>',
-    ]
+    gaps = [f'[no token {number}]' for number in (1, 3, 4)]
+    assert tokenizer.vocab.idx_to_token == ['a', gaps[0], 'b', *gaps[1:], 'ab', '<x>']
 
 
 def test_files_of_another_family(write, tmp_path):
@@ -91,12 +84,13 @@ def test_files_of_another_family(write, tmp_path):
 
 def test_missing_files_and_names(write, tmp_path):
     vocab, merges = write()
-    with pytest.raises(InputError):
-        GPT2Tokenizer.from_pretrained(tmp_path / 'none')
-    with pytest.raises(InputError):
-        GPT2Tokenizer(tmp_path / 'no-such.json', merges)
-    with pytest.raises(InputError):
-        GPT2Tokenizer(vocab, tmp_path / 'no-such.txt')
+    for make in (
+        lambda: GPT2Tokenizer.from_pretrained(tmp_path / 'none'),
+        lambda: GPT2Tokenizer(tmp_path / 'no-such.json', merges),
+        lambda: GPT2Tokenizer(vocab, tmp_path / 'no-such.txt'),
+    ):
+        with pytest.raises(InputError):
+            make()
     merges.unlink()
     with pytest.raises(InputError):
         GPT2Tokenizer.from_pretrained(tmp_path)

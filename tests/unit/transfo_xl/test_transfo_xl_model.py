@@ -117,31 +117,6 @@ def test_memories_pass_no_gradient():
     assert gradients[0].norm().asscalar() > 0
 
 
-# -- losses -------------------------------------------------------------------------------------
-
-
-def test_losses_in_the_graph_of_another_block():
-    class Mean(mx.gluon.HybridBlock):
-        def __init__(self, task):
-            super().__init__()
-            self.task = task
-
-        def hybrid_forward(self, F, words, mems, valid_length, labels):
-            losses, mems = self.task(words, mems, valid_length, labels)
-            return F.mean(losses), mems
-
-    block = make()
-    mean = Mean(block)
-    mean.hybridize(static_alloc=True, static_shape=True)
-    valid = mx.nd.array([5, 2, 4])
-    labels = words_of(seed=1)
-    labels[0, 1] = -1
-    wanted, mems = block(words_of(), filled(block), valid, labels)
-    result, same = mean(words_of(), filled(block), valid, labels)
-    near(result, wanted.mean())
-    near(mems[1], same[1])
-
-
 # -- graphs -------------------------------------------------------------------------------------
 
 
@@ -195,5 +170,3 @@ def test_steps_are_the_whole_text(variant):
         tokens = [text[row, length + step] for row, length in enumerate(lengths)]
         scores, state = block.step(mx.nd.array(tokens, dtype='int32'), state)
     assert before.position == 12 and state.position == 18
-    with pytest.raises(InputError):
-        block.step(mx.nd.array(tokens), state)

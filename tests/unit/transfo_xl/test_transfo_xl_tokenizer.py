@@ -61,18 +61,6 @@ def test_vocabularies_and_ids_are_the_originals(expected, text_file):
     assert unknown
 
 
-def test_lines_and_sentences(tokenizer, text_file):
-    sents = tokenizer.count_file(text_file)
-    assert sents[0] == ['the', 'cat', 'sat', 'on', 'the', 'mat', '.'] and sents[1] == []
-    assert ['carriage', 'return'] in sents  # a carriage return ends a line
-    ids = tokenizer.encode_sents(sents, ordered=True)
-    assert ids.tolist() == tokenizer.encode_file(text_file, True, add_eos=False).tolist()
-    other = TransfoXLTokenizer(special=['<eos>', '<unk>'])
-    other.count_sents(sents)
-    other.build_vocab()
-    assert other.idx2sym == tokenizer.idx2sym
-
-
 def test_characters_as_words():
     tokenizer = TransfoXLTokenizer(delimiter='', special=['<eos>'])
     tokenizer.count_sents([tokenizer.tokenize('abba a')])

@@ -11,16 +11,8 @@ from model_zoo.errors import InputError
 pytestmark = pytest.mark.usefixtures('no_network')
 
 NAME = 'transfo_xl_18_1024_16'
-SMALL = {
-    'num_layers': 2,
-    'units': 8,
-    'embed_size': 8,
-    'hidden_size': 12,
-    'num_heads': 2,
-    'head_size': 4,
-    'hparam_allow_override': True,
-    'mem_len': 5,
-}
+SMALL = {'num_layers': 2, 'units': 8, 'embed_size': 8, 'hidden_size': 12, 'num_heads': 2}
+SMALL.update(head_size=4, hparam_allow_override=True, mem_len=5)
 SENTENCES = [['the', 'cat', 'sat', 'down'], ['the', 'dog', 'sat']]
 
 

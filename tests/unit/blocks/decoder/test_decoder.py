@@ -96,14 +96,6 @@ def test_one_label_of_two(name):
         assert_same(run(block, some, labels=True), both[i])
 
 
-@pytest.mark.parametrize('name', BLOCKS)
-def test_positions_are_0_1_2_by_default(name):
-    block = make(name)
-    inputs = inputs_of(name, optional=False)
-    explicit = dict(inputs, position_ids=np.broadcast_to(np.arange(9), inputs['words'].shape))
-    assert_same(run(block, explicit), run(block, inputs))
-
-
 @pytest.mark.parametrize('name', LMS)
 def test_position_ids_allow_texts_beyond_the_table(name):
     inputs = inputs_of(name, length=20)
@@ -119,12 +111,6 @@ def test_multiple_choice_dropout_treats_all_choices_alike():
     assert (dropped == dropped[:, :1]).all() and 0 < (dropped == 0).mean() < 1
     # GPT-2 has none there
     assert make('GPT2DoubleHeadsModel', changes=changes).config.mc_pdrop == 0
-
-
-# -- head mask, kept outputs, pruning -----------------------------------------------------------
-
-
-# -- blocks that share a model -------------------------------------------------------------------
 
 
 # -- special tokens -----------------------------------------------------------------------------

@@ -1,18 +1,14 @@
 """The objective of pre-training: its terms, exact accumulation, evaluation, log and curves."""
 
-import mxnet as mx
 import numpy as np
 import pytest
 import tiny
 from toy_data import LENGTH, make_samples
-from training_loops import training_loop
 
 from bert import BertForPreTraining
-from model_zoo.optimizer import disable_weight_decay, finetune_schedule
 from model_zoo.tasks.masked_lm import evaluate_pretraining, pretraining_objective
 from model_zoo.tasks.pretraining.loaders import make_batch
 from model_zoo.training.checkpoint import seed_all
-from model_zoo.training.updater import HostTrainer
 
 
 def make_model(seed=1, ctx=None):
@@ -48,23 +44,11 @@ class Loader:
         yield from self.batches[start:]
 
 
-def make_loop(model, loader, num_steps=10, kind=mx.gluon.Trainer, accuracies=True, **options):
-    disable_weight_decay(model)
-    trainer = kind(model.collect_params(), 'bertadam', {'wd': 0.01}, update_on_kvstore=False)
-    options.setdefault('schedule', finetune_schedule(1e-3, num_steps, 0.2, first_step=1))
-    objective = pretraining_objective(model, accuracies)
-    return training_loop(model, trainer, objective, loader, num_steps, **options)
-
-
 def parameters_of(model):
     return [
         parameter.data(parameter.list_ctx()[0]).asnumpy()
         for parameter in model.collect_params().values()
     ]
-
-
-def largest_difference(model, other):
-    return max(np.abs(a - b).max() for a, b in zip(parameters_of(model), parameters_of(other)))
 
 
 def test_terms_are_those_of_the_scores():
@@ -89,40 +73,6 @@ def test_terms_are_those_of_the_scores():
     np.testing.assert_allclose(
         results, [losses.mean(), nsp_losses.mean(), words.sum(), pairs.sum()], rtol=1e-5
     )
-
-
-@pytest.mark.parametrize('devices', [1, 2])
-def test_optimizer_on_the_host(devices, tmp_path):
-    """The same parameters as with the states on the device, also after a resume."""
-    from model_zoo.training.checkpoint import CheckpointStore
-
-    contexts = [mx.cpu(1), mx.cpu(2)][:devices]
-    samples = make_samples(16, 0)
-    usual, ours = make_model(), make_model(ctx=contexts)
-    make_loop(usual, Loader(samples, [8, 8]), num_steps=6, accumulate=devices).run()
-
-    def loader():
-        result = Loader(samples, [8, 8])
-        result.batches = [
-            batch_of(samples, batch.indices, contexts[number % devices])
-            for number, batch in enumerate(result.batches)
-        ]
-        return result
-
-    options = {'num_steps': 6, 'accumulate': devices, 'kind': HostTrainer}
-    loop = make_loop(
-        ours, loader(), store=CheckpointStore(str(tmp_path), 9), checkpoint_interval=2, **options
-    )
-    loop.run()
-    assert largest_difference(usual, ours) < 1e-6
-    states = loop.updater.trainer._updaters[0].states
-    assert {array.context for state in states.values() for array in state} == {mx.cpu()}
-
-    again = make_model(seed=2, ctx=contexts)
-    resumed = make_loop(again, loader(), store=CheckpointStore(str(tmp_path), 9), **options)
-    resumed.resume(step=4)
-    resumed.run()
-    assert largest_difference(ours, again) == 0
 
 
 def test_evaluation_is_over_all_words_and_samples():

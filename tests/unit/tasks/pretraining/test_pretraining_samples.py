@@ -14,7 +14,6 @@ from model_zoo.tasks.pretraining.text import (
     Corpus,
     SampleMaker,
     SampleOptions,
-    cut_pairs,
     matching_files,
 )
 from model_zoo.tokenization.chunks import SentenceEncoder
@@ -101,27 +100,6 @@ def test_masks(whole_words, corpus, tokenizer):
             is_broken += len(set(np.flatnonzero((words == word) & is_text)) - set(places)) > 0
     # but for words whose beginning was cut off and that follow [CLS] or [SEP]
     assert is_broken < 0.02 * counts.sum() if whole_words else is_broken > 0.2 * counts.sum()
-
-
-def test_cut_pairs_cuts_as_one_token_after_the_other():
-    rng = np.random.default_rng(0)
-    counts = rng.integers(1, 40, size=(3000, 2))
-    pairs = np.column_stack([0 * counts[:, 0], counts[:, 0], 0 * counts[:, 0], counts[:, 1]])
-    pairs = np.column_stack([pairs, rng.integers(2, size=3000)])
-    for room in (2, 5, 17, 30, 79):
-        (start_a, left_a, start_b, left_b), labels = cut_pairs(pairs, room, rng)
-        for row, (a, b) in enumerate(counts.tolist()):
-            while a + b > room:
-                if a > b:
-                    a -= 1
-                else:
-                    b -= 1
-            assert (left_a[row], left_b[row]) == (a, b)
-        assert (start_a >= 0).all() and (start_a + left_a <= counts[:, 0]).all()
-        assert (start_b >= 0).all() and (start_b + left_b <= counts[:, 1]).all()
-        assert (labels == pairs[:, 4]).all()
-        cut = counts.sum() - (left_a + left_b).sum()
-        assert abs(start_a.sum() + start_b.sum() - cut / 2) <= 3 * np.sqrt(cut)
 
 
 def test_the_seed_decides(corpus, tokenizer):

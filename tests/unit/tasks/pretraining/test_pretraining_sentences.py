@@ -1,7 +1,5 @@
 """Samples of full sentences, for the masked language model alone."""
 
-import itertools
-
 import numpy as np
 import pytest
 from pretraining_statistics import unmasked
@@ -9,7 +7,7 @@ from variant_models import MAKERS
 
 from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions, pack_sentences
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 DOCUMENTS = [
     ['a cat sat on a mat', 'the mat was red', 'so it sat'],
@@ -23,33 +21,6 @@ def corpus(tmp_path):
     path = tmp_path / 'text.txt'
     path.write_text('\n\n'.join('\n'.join(lines) for lines in DOCUMENTS) + '\n')
     return Corpus([str(path)])
-
-
-def test_packing_is_greedy():
-    """Against one sentence after the other, by hand."""
-    random = np.random.RandomState(0)
-    for _ in range(200):
-        room, place, documents = random.randint(1, 12), 0, []
-        for _ in range(random.randint(1, 6)):
-            sizes = random.randint(1, 9, random.randint(1, 6))
-            documents.append([place, *(place + np.cumsum(sizes)).tolist()])
-            place = documents[-1][-1]
-        tokens = np.arange(place, dtype=np.int32)
-        want, row = [], []
-        for bounds in documents:
-            opens = True
-            for begin, end in itertools.pairwise(bounds):
-                for cut in range(begin, end, room):
-                    piece = list(range(cut, min(cut + room, end)))
-                    between = [-1] if opens and row else []
-                    if len(row) + len(between) + len(piece) > room:
-                        want.append(row)
-                        row, between = [], []
-                    row = row + between + piece
-                    opens = False
-        want.append(row)
-        stream, rows = pack_sentences(tokens, documents, room, -1)
-        assert [stream[begin:end].tolist() for begin, end in rows] == want
 
 
 @pytest.mark.parametrize('kind', [*MAKERS, 'bert'])

@@ -178,21 +178,15 @@ def test_long_questions_are_cut(small, vocab_file, tmp_path, caplog):
     assert 'of 16 questions are longer than 3 tokens' in caplog.text
 
 
-def test_scores_are_checked(small, vocab_file, tmp_path):
-    path = write(tmp_path / 'squad.json', small['content'])
-    config = [True, True, 384, 128, 64, 20, 30]
-    features = make_features(path, BertTokenizer(vocab_file), config)
+def test_scores_and_lengths_are_checked(small, vocab_file, tmp_path):
+    path, tokenizer = write(tmp_path / 'squad.json', small['content']), BertTokenizer(vocab_file)
+    features = make_features(path, tokenizer, [True, True, 384, 128, 64, 20, 30])
     scores = np.zeros((len(features), 2, 384), 'float32')
     scores[3, 1, 5] = math.nan
     with pytest.raises(InputError):
         find_answers(features, scores, version_2=True)
-
-
-def test_lengths_are_checked(small, vocab_file, tmp_path):
-    squad = read_squad(write(tmp_path / 'squad.json', small['content']), True)
-    tokenizer = BertTokenizer(vocab_file)
     with pytest.raises(InputError):
-        SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, 10, 5, 7)
+        make_features(path, tokenizer, [True, True, 10, 5, 7, 20, 30])
 
 
 def test_mapping_back_to_the_text():
