@@ -21,6 +21,7 @@ def add_settings(parser, cls):
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
         _add(groups[title], field)
+    parser.usual.update(cls.marked('usual'))
     for alias, name in cls.aliases().items():
         parser.add_aliases(name, alias)
 
@@ -36,14 +37,13 @@ def _add(group, field):
     options = {'nargs': '+' if is_list else None, 'type': int if kind is Count else kind}
     if kind is bool:
         options = {'nargs': '?', 'type': cli.boolean, 'const': True, 'metavar': 'true|false'}
-    action = group.add_argument(
+    group.add_argument(
         f'--{field.name}',
         default=list(default) if is_list and default else default,
         help=help and rename_fields(help, '--{}'.format),
         choices=field.metadata['choices'],
         **{**options, **field.metadata['flag']},
     )
-    action.is_usual = 'usual' in field.metadata['marks']
 
 
 def check_at_least_one(args, *names):

@@ -227,7 +227,7 @@ class RunFolder:
         args = vars(settings)
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
-            of_one_run = settings.on_resume('run')
+            of_one_run = settings.marked('run')
             shown = {name: value for name, value in args.items() if name not in of_one_run}
             cli.write_yaml(self.file('settings.yaml'), shown)
         return results

@@ -244,7 +244,7 @@ class Settings:
         return named
 
     @classmethod
-    def on_resume(cls, *marks):
+    def marked(cls, *marks):
         """Names of the fields with one of these marks; see `setting`."""
         fields = dataclasses.fields(cls)
         return tuple(f.name for f in fields if not set(marks).isdisjoint(f.metadata['marks']))

@@ -184,7 +184,6 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
         {'batch_size': 0},
         {'epochs': 'many'},
         {'wramup_ratio': 0.1},
-        {'save_last': 'native'},
         {'dtype': 'float8'},
         {'dev': 1.5},
         {'dev': 20},
