@@ -76,13 +76,14 @@ def importing_mxnet():
 def _write_scalars_as_before():
     """Pass a shape ``(np.int64(2), 3)`` to MXNet's library as '(2, 3)', as before NumPy 2."""
 
-    def encoded(string):
-        return (_SCALAR.sub(r'\1\2', string) if 'np.' in string else string).encode()
+    def c_str_array(strings):
+        plain = [_SCALAR.sub(r'\1\2', each) if 'np.' in each else each for each in strings]
+        return (ctypes.c_char_p * len(plain))(*[each.encode() for each in plain])
 
-    written = {
-        'c_str': lambda string: ctypes.c_char_p(encoded(string)),
-        'c_str_array': lambda strings: (ctypes.c_char_p * len(strings))(*map(encoded, strings)),
-    }
+    def c_str(string):
+        return ctypes.c_char_p(c_str_array([string])[0])
+
+    written = {'c_str': c_str, 'c_str_array': c_str_array}
     for module in [sys.modules[name] for name in sys.modules if name.startswith('mxnet.')]:
         vars(module).update((name, written[name]) for name in written if name in vars(module))
 

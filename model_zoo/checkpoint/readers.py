@@ -13,7 +13,6 @@ from ..util.reading import check_json, read_json, sha256_of
 from .numpy_files import read_numpy
 from .tensor_files import (
     PARAMS_START,
-    is_safetensors,
     read_params,
     read_safetensors,
     write_safetensors,
@@ -70,7 +69,7 @@ def first_file(folder, names):
     return next(filter(os.path.isfile, paths), None)
 
 
-def read_tensors(path):
+def read_tensors(path, has_index=True):
     """Read a file of weights, whatever its format.
 
     Parameters
@@ -79,6 +78,8 @@ def read_tensors(path):
         MXNet's ``.params``; safetensors; PyTorch's ``.bin``; the index of one of these in several
         parts; the index of a TensorFlow checkpoint (or their common name without ``.index``);
         ``params_shapes.json`` of OpenAI's NumPy files.
+    has_index : bool
+        Whether it may be an index.
 
     Returns
     -------
@@ -92,10 +93,7 @@ def read_tensors(path):
         If the file is missing, damaged, refused, of an unknown format, or differs from its
         checksum in ``SHA256SUMS`` beside it.
     """
-    return _read(os.fspath(path), _read_json)
-
-
-def _read(path, read_json_file=None):
+    path = os.fspath(path)
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
         path += '.index'
     folder, name = os.path.split(path)
@@ -104,15 +102,16 @@ def _read(path, read_json_file=None):
         file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
         tail = file.read()
     check_sums(os.path.join(folder, SUMS), _parts(name))
-    for fits, read in (
-        (head.startswith(PARAMS_START), read_params),
-        (is_safetensors(head), read_safetensors),
-        (is_torch(head), read_torch),
-        (is_tensorflow(tail), read_tensorflow),
-        (head.lstrip()[:1] in (b'[', b'{'), read_json_file),
-    ):
-        if fits and read is not None:
-            return read(path)
+    if head.startswith(PARAMS_START):
+        return read_params(path)
+    if head[8:9] == b'{':  # a length, then JSON
+        return read_safetensors(path)
+    if is_torch(head):
+        return read_torch(path)
+    if is_tensorflow(tail):
+        return read_tensorflow(path)
+    if has_index and head.lstrip()[:1] in (b'[', b'{'):
+        return _read_json(path)
     raise CheckpointError(f'{path!r} is no file of weights that is known here, or is damaged')
 
 
@@ -132,7 +131,7 @@ def _read_json(path):
     for name in sorted(set(content['weight_map'].values())):
         if os.path.basename(name) != name or not name.isprintable():
             raise CheckpointError(f'{path!r} names a file in another folder: {name!r:.80}')
-        tensors, metadata = _read(os.path.join(os.path.dirname(path), name))
+        tensors, metadata = read_tensors(os.path.join(os.path.dirname(path), name), False)
         result.update(tensors)
     return result, metadata
 

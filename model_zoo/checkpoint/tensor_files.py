@@ -56,45 +56,37 @@ _DTYPES = ('f4', 'f8', 'f2', 'u1', 'i4', 'i1', 'i8', '?')  # by MXNet's numbers
 PARAMS_START = struct.pack('<Q', _MAGIC)
 
 
-class _Values:
-    """The content of a ``.params`` file, read from its beginning."""
+def _arrays_of(content):
+    """Read the arrays by name, as views, from the content of a ``.params`` file."""
+    position, arrays = 0, []
 
-    def __init__(self, content):
-        self._content, self._position = content, 0
-
-    def read(self, dtype, count=1):
-        """Return the next values, as a view."""
-        start, dtype = self._position, np.dtype(dtype).newbyteorder('<')
-        self._position += count * dtype.itemsize
-        if self._position > len(self._content):
+    def read(dtype, count=1):
+        """Return the next values."""
+        nonlocal position
+        start, dtype = position, np.dtype(dtype).newbyteorder('<')
+        position += count * dtype.itemsize
+        if position > len(content):
             raise ValueError('it ends in the middle of an array')
-        return np.frombuffer(self._content[start : self._position], dtype)
+        return np.frombuffer(content[start:position], dtype)
 
-    def number(self, dtype):
-        return int(self.read(dtype)[0])
-
-    def array(self):
-        version, storage = self.read('u4', 2)
+    if read('u8', 2)[0] != _MAGIC:
+        raise ValueError('it does not begin as a .params file')
+    for _ in range(read('u8')[0]):
+        version, storage = read('u4', 2)
         if version not in _VERSIONS or storage != 0:
             raise ValueError('an array is sparse, or older than MXNet 1.0')
-        shape = tuple(self.read('i8', self.number('u4')).tolist())
-        flag = int(self.read('i4', 3)[2])
+        shape = tuple(read('i8', int(read('u4')[0])).tolist())
+        flag = int(read('i4', 3)[2])
         if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
             raise ValueError(f'an array of shape {shape} and dtype number {flag}')
-        return self.read(_DTYPES[flag], math.prod(shape)).reshape(shape)
-
-    def tensors(self):
-        """Return all arrays by name."""
-        if self.read('u8', 2)[0] != _MAGIC:
-            raise ValueError('it does not begin as a .params file')
-        arrays = [self.array() for _ in range(self.number('u8'))]
-        sizes = (self.number('u8') for _ in range(self.number('u8')))
-        names = [self.read('u1', size).tobytes().decode('utf-8') for size in sizes]
-        if self._position != len(self._content):
-            raise ValueError('there are bytes behind its end')
-        if len(names) != len(arrays) or len(set(names)) != len(names):
-            raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
-        return dict(zip(names, arrays))
+        arrays.append(read(_DTYPES[flag], math.prod(shape)).reshape(shape))
+    sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
+    names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
+    if position != len(content):
+        raise ValueError('there are bytes behind its end')
+    if len(names) != len(arrays) or len(set(names)) != len(names):
+        raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
+    return dict(zip(names, arrays))
 
 
 def read_params(path):
@@ -108,7 +100,7 @@ def read_params(path):
             content = content[:-_TRAILER_SIZE]
             if trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
                 raise ValueError('its checksum is wrong')
-        tensors = _Values(content).tensors()
+        tensors = _arrays_of(content)
         if is_ours != (METADATA in tensors):
             raise ValueError('its checksum or its metadata is missing')
         if not is_ours:
@@ -173,11 +165,6 @@ def plain_arrays(state_dict):
             value = (value.float() if 'bfloat16' in str(value.dtype) else value).numpy()
         result[name] = np.asarray(value)
     return result
-
-
-def is_safetensors(head):
-    """Return whether a file that starts with `head` is safetensors: a length, then JSON."""
-    return head[8:9] == b'{'
 
 
 def read_safetensors(path):
