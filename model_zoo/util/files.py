@@ -56,7 +56,7 @@ def file_in(path, name):
 
 
 @contextlib.contextmanager
-def atomic_write(path, mode='w', encoding='utf-8'):
+def atomic_write(path, mode='w'):
     """Open a temporary file beside `path`, and rename it to `path` once the block has ended well.
 
     On any error, including Ctrl-C and a full disk, the temporary file is removed and an existing
@@ -70,30 +70,27 @@ def atomic_write(path, mode='w', encoding='utf-8'):
         if remote.is_url(path):
             with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
                 local = os.path.join(folder, os.path.basename(path))
-                with _temporary(local, mode, encoding) as file:
+                with _temporary(local, mode) as file:
                     yield file
                 upload(local, path)
         elif (target := _writable_target(path)) is not None:
-            with _temporary(target, mode, encoding) as file:
+            with _temporary(target, mode) as file:
                 yield file
         elif mode is None:
             yield path
         else:
-            with open(path, mode.replace('w', 'a'), encoding=_encoding(mode, encoding)) as file:
+            encoding = None if 'b' in mode else 'utf-8'
+            with open(path, mode.replace('w', 'a'), encoding=encoding) as file:
                 yield file
 
 
-def _encoding(mode, encoding):
-    return None if 'b' in mode else encoding
-
-
 @contextlib.contextmanager
-def _temporary(target, mode, encoding):
+def _temporary(target, mode):
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
     opened = 'xb' if mode is None else mode.replace('w', 'x')
     try:
-        with open(temporary, opened, encoding=_encoding(opened, encoding)) as file:
+        with open(temporary, opened, encoding=None if 'b' in opened else 'utf-8') as file:
             yield temporary if mode is None else file
             file.flush()
             os.fsync(file.fileno())
