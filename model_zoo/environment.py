@@ -171,12 +171,16 @@ def _load_blas():
         )
     if path is not None and (wanted == 'mkl' or (not wanted and is_intel() and _scipy_is_apart())):
         _load_mkl(path)
-    kernels = None
-    if {'avx2', 'fma'} <= cpu_flags():  # which OpenBLAS doesn't find by itself in newer processors
-        kernels = 'Haswell' if is_intel() else 'Zen'
     folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
-    with _set_meanwhile('OPENBLAS_CORETYPE', kernels), contextlib.suppress(OSError):
+    with _set_meanwhile('OPENBLAS_CORETYPE', _kernels()), contextlib.suppress(OSError):
         ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))  # other builds have none
+
+
+def _kernels():
+    """Return OpenBLAS's kernels with AVX2, which it doesn't find by itself in newer processors."""
+    if {'avx2', 'fma'} <= cpu_flags():
+        return 'Haswell' if is_intel() else 'Zen'
+    return None
 
 
 def _mkl_path():
