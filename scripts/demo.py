@@ -50,7 +50,7 @@ def main(argv=None):
         '\n[1/4] embed sentences, and find for each the nearest other one (by cosine)', flush=True
     )
     embed()
-    again = [] if args.is_given('output_dir') else ['--overwrite_output_dir']
+    again = [] if 'output_dir' in args.given else ['--overwrite_output_dir']
     print(f'\n[2/4] fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs', flush=True)
     run(
         'finetune_classifier.py',
