@@ -42,32 +42,18 @@ EXTENSIONS = {'.bin': 'pytorch', '.safetensors': 'huggingface', '.params': 'nati
 
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
-    formats = [*WEIGHTS_FORMATS, 'gluonnlp']
-    parser.add_argument('input', metavar='IN', nargs='?', help='folder, or file of weights')
-    parser.add_argument('output', metavar='OUT', help='folder, or file of weights, to write')
-    parser.add_argument(
-        '--from',
-        dest='source',
-        choices=['auto', *formats],
-        default='auto',
-        help='format of IN; default: recognised from its files',
-    )
-    parser.add_argument(
-        '--to',
-        dest='target',
-        choices=[*formats[:3], 'tensorflow', 'gluonnlp', 'pytorch_pretrained_bert'],
-        help='format of OUT; default: by the name of a file, or huggingface',
-    )
-    parser.add_argument('--family', help='such as bert or gpt2; default: as the files show')
-    parser.add_argument(
-        '--model',
-        metavar='CLASS',
-        help='such as BertForQuestionAnswering; default: the class that the files '
-        'name, or one that fits',
-    )
-    parser.add_argument('--config', help="configuration, if it isn't beside the weights")
-    parser.add_argument('--num_labels', type=int, help="number of outputs of a task's classifier")
-    parser.add_argument('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
+    add, formats = parser.add_argument, [*WEIGHTS_FORMATS, 'gluonnlp']
+    add('input', metavar='IN', nargs='?', help='folder, or file of weights')
+    add('output', metavar='OUT', help='folder, or file of weights, to write')
+    source = {'dest': 'source', 'choices': ['auto', *formats], 'default': 'auto'}
+    add('--from', **source, help='format of IN; default: recognised from its files')
+    target = {'dest': 'target', 'choices': [*formats, 'pytorch_pretrained_bert']}
+    add('--to', **target, help='format of OUT; default: by the name of a file, or huggingface')
+    add('--family', help='such as bert or gpt2; default: as the files show')
+    add('--model', metavar='CLASS', help='such as BertForQuestionAnswering; default: as IN says')
+    add('--config', help="configuration, if it isn't beside the weights")
+    add('--num_labels', type=int, help="number of outputs of a task's classifier")
+    add('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
     args = parser.parse_args(argv)
     if args.input is None and args.corpus is None:
         raise InputError('give IN, the weights, or `corpus`, a data set')

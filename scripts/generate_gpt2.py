@@ -24,20 +24,11 @@ DEFAULT_LENGTH = 128
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
-    add(
-        'words',
-        nargs='*',
-        metavar='MODEL TEXT',
-        help='name or folder of the model, and the texts to continue, each in quotes',
-    )
+    add('words', nargs='*', metavar='MODEL TEXT', help='the model, and texts in quotes')
     add('--model_name_or_path', default='gpt2', help='the same as MODEL')
     add('--prompt', nargs='+', metavar='TEXT', help='texts to continue')
-    add(
-        '--input_file',
-        '--file',
-        help='file of texts to continue: one per line; or .csv, .tsv, .jsonl or .parquet with a '
-        'column of texts',
-    )
+    texts = 'file of texts to continue: one per line, or a table with a column of texts'
+    add('--input_file', '--file', help=texts)
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add_encoding(parser)
     add('--unconditional', action='store_true', help='generate texts from nothing')
@@ -51,22 +42,10 @@ def parse_arguments(argv=None):
     add('--num_beams', type=int, default=1, help='beam search for the most likely texts')
     add('--length_penalty', type=float, default=1.0, help='of beam search; high favours long texts')
     add('--seed', type=int, default=0, help='seed of the sampling')
-    add(
-        '--stop',
-        nargs='+',
-        metavar='TOKEN',
-        help="tokens that end a text, instead of the model's own; '': none",
-    )
-    add(
-        '--stream',
-        action='store_true',
-        help='print tokens as they are generated, sample after sample',
-    )
-    add(
-        '--output',
-        help='write texts, tokens and log-probabilities to this JSON file, or one line '
-        'per sample to a .csv, .tsv or .jsonl',
-    )
+    ends = "tokens that end a text, instead of the model's own; '': none"
+    add('--stop', nargs='+', metavar='TOKEN', help=ends)
+    add('--stream', action='store_true', help='print tokens as they come, sample after sample')
+    add('--output', help='.json, .csv, .tsv or .jsonl for texts, tokens and log-probabilities')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_use_arguments(parser)

@@ -21,11 +21,7 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('--pairs', action='store_true', help='the texts of a pair are separated by a tab')
     add('--all_scores', action='store_true', help='return the scores of all labels')
-    add(
-        '--max_length',
-        type=int,
-        help='maximum number of tokens per text; longer texts are truncated',
-    )
+    add('--max_length', type=int, help='in tokens per text; longer texts are truncated')
     parser.add_aliases('max_length', 'max_len')
     return parser.parse_intermixed_args(argv)
 

@@ -17,20 +17,14 @@ from model_zoo.util.choices import POOLINGS
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, 'queries', 'the queries, each in quotes', pairs=False)
     add = parser.add_argument
-    add(
-        '--corpus',
-        required=True,
-        metavar='FILE',
-        help='file with one text per line, or .jsonl, .csv, .tsv',
-    )
+    texts = 'file with one text per line, or .jsonl, .csv, .tsv'
+    add('--corpus', required=True, metavar='FILE', help=texts)
     add('--text_field', default='text', help="name of the texts' field or column in the corpus")
     add('--top_k', type=int, default=5, help='number of texts per query')
     add('--pooling', choices=POOLINGS, help="default: the model's own, else mean")
     add('--prompt', help='text to put before each text of the corpus')
     add('--query_prompt', help='text to put before each query')
-    add(
-        '--max_length', type=int, help="maximum number of tokens per text; default: the model's own"
-    )
+    add('--max_length', type=int, help="in tokens per text; default: the model's own")
     parser.add_aliases('max_length', 'max_len')
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     return parser.parse_intermixed_args(argv)

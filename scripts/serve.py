@@ -33,31 +33,15 @@ def parse_arguments(argv=None):
     add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
     add('--port', type=int, default=8000, help='0: any free port')
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
-    add(
-        '--allowed_hosts',
-        nargs='+',
-        metavar='NAME',
-        help='allowed names in the header Host, such '
-        'as those that a proxy passes on; default: '
-        'any, but only loopback names on loopback',
-    )
-    add(
-        '--max_length',
-        type=int,
-        help='maximum number of tokens per text; longer texts are truncated',
-    )
+    hosts = 'names that the header Host may have; default: any, but only loopback ones on loopback'
+    add('--allowed_hosts', nargs='+', metavar='NAME', help=hosts)
+    add('--max_length', type=int, help='in tokens; longer texts are truncated')
     parser.add_aliases('max_length', 'max_len')
     add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
-    ray(
-        '--ray',
-        nargs='?',
-        const='',
-        metavar='ADDRESS',
-        help='run replicas of the models on '
-        'Ray: on the cluster at this address, or on this machine',
-    )
+    where = 'run replicas of the models on Ray: at this address, or on this machine'
+    ray('--ray', nargs='?', const='', metavar='ADDRESS', help=where)
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
     ray('--replica_cpus', type=float, help='processors per replica; default: 1')

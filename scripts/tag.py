@@ -19,12 +19,8 @@ logger = logging.getLogger('tag')
 
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, pairs=False)
-    parser.add_argument(
-        '--strategy',
-        default='first',
-        choices=STRATEGIES,
-        help="how to combine the tokens' labels into entities",
-    )
+    text = "how to combine the tokens' labels into entities"
+    parser.add_argument('--strategy', default='first', choices=STRATEGIES, help=text)
     return parser.parse_intermixed_args(argv)
 
 

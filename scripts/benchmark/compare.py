@@ -93,13 +93,8 @@ def parse_arguments(argv=None):
     add('work', choices=OURS)
     add('--precision', nargs='+', default=['float32'], choices=PRECISIONS)
     add('--only', nargs='+', default=(), metavar='TEXT', help='contenders whose names have it')
-    add(
-        '--checkout',
-        action='append',
-        default=[],
-        metavar='DIR',
-        help='another version of this project, with the Python of its .venv; may be repeated',
-    )
+    older = 'another version of this project, with the Python of its .venv; may be repeated'
+    add('--checkout', action='append', default=[], metavar='DIR', help=older)
     add('--rounds', type=int, default=10, help='turns of each contender')
     add('--seconds', type=float, default=60, help='limit for one case')
     add('--shapes', help='batch x length; of prompts with generation')

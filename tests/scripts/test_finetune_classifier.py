@@ -17,30 +17,6 @@ from model_zoo.tasks.labels import name_labels
 CASE = 'finetune_classifier'
 
 
-def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
-    rows = [line.split('\t') for line in (data / 'train.tsv').read_text('utf-8').splitlines()]
-    rows = [f'{label},"{text}, so"' for label, text in rows[1:]]
-    (tmp_path / 'all.csv').write_text('\n'.join(['label,text', *rows]) + '\n', 'utf-8')
-    task = ['--task_name', 'custom', '--train_file', tmp_path / 'all.csv', '--dev_split', '0.1']
-    task += ['--text_column', 'text', '--label_column', 'label']
-    argv = arguments(data, tmp_path / 'out', '--epochs', '2', '--lr', '5e-3', task=task)
-    assert run(script, *argv) == 0
-    results = read_json(tmp_path / 'out')
-    examined = results['examination']['dev']
-    assert examined['classes'] == ['neg', 'pos'] and examined['guess'] == 'pos'
-    assert examined['examples'] == 48 == np.sum(examined['confusion'])
-    dev = results['best']['dev']
-    assert np.trace(examined['confusion']) / 48 == pytest.approx(dev['accuracy'])
-    assert examined['baseline']['accuracy'] == np.sum(examined['confusion'][1]) / 48
-    card = (tmp_path / 'out' / 'best_model' / 'README.md').read_text('utf-8')
-    assert '| train | 432 |' in card and '| dev | 48 |' in card
-    # the same part is evaluated afterwards
-    model = ['--model', tmp_path / 'out' / 'best_model', '--only_inference', '--max_length', '24']
-    assert run(script, *task, *model, '--output_dir', tmp_path / 'again') == 0
-    again = read_json(tmp_path / 'again', 'inference.json')['dev']['dev']
-    assert again['loss'] == pytest.approx(dev['loss'], rel=1e-4)
-
-
 def test_predictions_have_glues_form(trained, data):
     lines = (trained / 'custom.tsv').read_text().splitlines()
     assert lines[0] == 'index\tprediction'

@@ -93,12 +93,3 @@ def test_a_test_set_without_answers_is_predicted(script, trained, data, tmp_path
     assert run(script, *argv) == 0
     assert read_json(tmp_path / 'out', 'predictions.json') == read_json(trained, 'predictions.json')
     assert read_json(tmp_path / 'out', 'inference.json')['dev'] == {}
-
-
-def test_version_1_with_mxnets_adam(toy):
-    results = read_json(toy.whole)
-    dev = results['best']['dev']
-    assert set(dev) == {'exact_match', 'f1', 'samples_per_second'} and dev['f1'] > 5
-    assert results['predictions'] == ANSWERS[:2] and results['task'] == 'SQuAD 1.1'
-    assert results['args']['epsilon'] == 1e-8 and results['args']['wd'] == 0
-    assert (toy.whole / 'model_bert_squad_1.params').exists()

@@ -1,6 +1,5 @@
 """Every script of BERT's takes the models like BERT: small random ones, on made-up data."""
 
-import json
 import re
 
 import mxnet as mx
@@ -11,7 +10,6 @@ from toy_data import write_questions, write_reviews
 from variant_models import MAKERS
 
 import export.export as export
-from bert_embedding import BertEmbedding
 from model_zoo.opening import open_model
 
 
@@ -78,27 +76,6 @@ def test_squad(model, tmp_path):
     found = [(contexts[name], each['text']) for name, row in texts.items() for each in row]
     assert any(text for _, text in found)
     assert all(text in ('', 'empty') or text in context for context, text in found)
-
-
-def test_extract_features_and_embedding(model, tmp_path):
-    lines = ['a cat sat', 'on the mat ||| it was red']
-    (tmp_path / 'text.txt').write_text('\n'.join(lines) + '\n')
-    out = tmp_path / 'features.json'
-    argv = ['--input_file', tmp_path / 'text.txt', '--output_file', out, '--layers', '-1']
-    argv += ['--max_length', 40, '--model', model]
-    assert run(load_script('extract_features'), *argv) == 0
-    records = [json.loads(line) for line in out.read_text().splitlines()]
-    vectors = np.array([each['layers'][0]['values'] for each in records[0]['features']])
-    embedding = BertEmbedding(model=str(model))
-    words, of_words = embedding([lines[0]])[0]
-    assert words == lines[0].split()
-    (sentence,) = embedding.sentence_vectors([lines[0]])
-    np.testing.assert_allclose(sentence, vectors.mean(axis=0), atol=1e-4)
-    tokens, states = embedding([lines[0]], filter_spec_tokens=False)[0]
-    np.testing.assert_allclose(states[0], vectors[0], atol=1e-4)
-    assert len(tokens) == len(words) + 2 == len(of_words) + 2
-    long = ' '.join(['cat'] * 60)  # in windows
-    assert embedding([long])[0][0] == long.split()
 
 
 def write_sentences(path, seed):

@@ -13,7 +13,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.optimizer import BERTAdam, get_schedule
 from model_zoo.optimizer import OpenAIAdam as OpenAIRule
 from model_zoo.optimizer.schedules import SCHEDULES as KNOWN
-from model_zoo.optimizer.schedules import (
+from model_zoo.optimizer.schedules import (  # noqa: F401  names of the original
     ConstantLR,
     Schedule,
     WarmupConstantSchedule,
@@ -22,18 +22,6 @@ from model_zoo.optimizer.schedules import (
     WarmupCosineWithWarmupRestartsSchedule,
     WarmupLinearSchedule,
 )
-
-__all__ = [
-    'SCHEDULES',
-    'BertAdam',
-    'ConstantLR',
-    'OpenAIAdam',
-    'WarmupConstantSchedule',
-    'WarmupCosineSchedule',
-    'WarmupCosineWithHardRestartsSchedule',
-    'WarmupCosineWithWarmupRestartsSchedule',
-    'WarmupLinearSchedule',
-]
 
 _log = logging.getLogger(__name__)
 

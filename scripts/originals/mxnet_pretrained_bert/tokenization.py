@@ -6,29 +6,16 @@ from collections.abc import ItemsView, KeysView, ValuesView
 from gluonnlp.vocab import BERTVocab
 
 import bert
-from bert.tokenization import (
+from bert.tokenization import (  # noqa: F401  names of the original
     _is_control,
     _is_punctuation,
     _is_whitespace,
     load_vocab,
     whitespace_tokenize,
 )
-from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer
+from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer  # noqa: F401
 
 from .file_utils import CachedTokenizer, archive_map
-
-__all__ = [
-    'PRETRAINED_VOCAB_ARCHIVE_MAP',
-    'VOCAB_NAME',
-    'BasicTokenizer',
-    'BertTokenizer',
-    'WordpieceTokenizer',
-    '_is_control',
-    '_is_punctuation',
-    '_is_whitespace',
-    'load_vocab',
-    'whitespace_tokenize',
-]
 
 #: name of a vocabulary's file
 VOCAB_NAME = 'vocab.txt'

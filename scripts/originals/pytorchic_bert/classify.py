@@ -35,17 +35,8 @@ from mxnet_pytorchic_bert.training import (
 )
 
 NAMES = (
-    'task',
-    'train_cfg',
-    'model_cfg',
-    'data_file',
-    'model_file',
-    'pretrain_file',
-    'data_parallel',
-    'vocab',
-    'save_dir',
-    'max_len',
-    'mode',
+    *('task', 'train_cfg', 'model_cfg', 'data_file', 'model_file', 'pretrain_file'),
+    *('data_parallel', 'vocab', 'save_dir', 'max_len', 'mode'),
 )
 # columns of the texts, and the labels in the order of their numbers
 TASKS = {'mrpc': ((3, 4), ('0', '1')), 'mnli': ((8, 9), ('contradiction', 'entailment', 'neutral'))}

@@ -30,17 +30,8 @@ from mxnet_pytorchic_bert.training import (
 )
 
 NAMES = (
-    'train_cfg',
-    'model_cfg',
-    'data_file',
-    'model_file',
-    'data_parallel',
-    'vocab',
-    'save_dir',
-    'log_dir',
-    'max_len',
-    'max_pred',
-    'mask_prob',
+    *('train_cfg', 'model_cfg', 'data_file', 'model_file', 'data_parallel', 'vocab'),
+    *('save_dir', 'log_dir', 'max_len', 'max_pred', 'mask_prob'),
 )
 LOGS = '../exp/bert/pretrain/runs'
 

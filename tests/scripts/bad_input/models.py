@@ -39,7 +39,7 @@ PREDICT = [
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
 ]
 ASK = [(['MODEL', 'where ?'], '--context')]
-TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
+TAG = [(['MODEL', 'the cat'], 'token-classification')]
 FILL = [
     (['none', 'the [MASK] .'], "unknown folder or pretrained model 'none'"),
 ]
