@@ -58,7 +58,7 @@ def check_at_least_one(args, *names):
 
 
 def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True):
-    """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
+    """Return the parser of a command ``zoo VERB MODEL [TEXT ...]``."""
     parser = cli.parser(doc.split('\n')[0])
     add = parser.add_argument
     add('model', help='folder or name of the model')
@@ -101,7 +101,7 @@ def add_use_arguments(parser):
 
 
 def engine_of(engine, precision, has_file):
-    """The engine of a command; without a file it has few texts, for which MXNet needs no export."""
+    """Return the engine of a command; for few texts, without a file, MXNet needs no export."""
     return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
 
 

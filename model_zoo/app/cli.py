@@ -1,12 +1,10 @@
 """Shared parts of all command lines: one clear message and an exit status on errors."""
 
 import argparse
-import contextlib
 import contextvars
 import logging
 import re
 import sys
-import weakref
 
 from ..errors import InputError, ZooError, did_you_mean, rename_fields
 
@@ -14,10 +12,10 @@ logger = logging.getLogger(__name__)
 
 
 class _Command:
-    """A running command: its parser, what it is to log, and to do when it has ended."""
+    """A running command: its parser, and what it is to log."""
 
     def __init__(self):
-        self.parser, self.notes, self.ending = None, [], contextlib.ExitStack()
+        self.parser, self.notes = None, []
 
 
 _running = contextvars.ContextVar('command', default=None)
@@ -108,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         self._takes_config = True
 
     def _read_config(self, args):
-        """The values in the file of ``--config``, which are the flags' defaults."""
+        """Return the values in the file of ``--config``, which are the flags' defaults."""
         path, values = None, {}
         for word, following in zip(args, [*args[1:], '']):
             if word.partition('=')[0] == '--config':
@@ -150,7 +148,7 @@ class Parser(argparse.ArgumentParser):
             self._option_string_actions[f'--{flag}'].help = argparse.SUPPRESS
 
     def _spelled(self, word):
-        """A word of the command line, with flags spelled our way."""
+        """Return a word of the command line, with flags in the parser's spelling."""
         name, equals, value = word.partition('=')
         if not re.match('--?[A-Za-z]', name) or name in self._option_string_actions:
             return word
@@ -190,7 +188,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f'{self.prog}: error: {message} ({self.prog} --help explains the flags)\n')
 
     def flag_of(self, field):
-        """The flag that sets a field; None if none does."""
+        """Return the flag that sets a field; None if none does."""
         known = self._option_string_actions.get(f'--{field}')
         if known is not None:
             names = known.option_strings
@@ -232,12 +230,12 @@ def _key(flag):
 
 
 def parser(description, **kwargs):
-    """An ArgumentParser whose help shows the defaults."""
+    """Return a `Parser` whose help shows the defaults."""
     return Parser(description=description, formatter_class=_Formatter, **kwargs)
 
 
 def boolean(text):
-    """The value of a flag such as Google's scripts have: ``--do_predict=true``."""
+    """Return the value of a flag such as Google's scripts have: ``--do_predict=true``."""
     values = {'true': True, 't': True, '1': True, 'false': False, 'f': False, '0': False}
     try:
         return values[text.lower()]
@@ -246,7 +244,7 @@ def boolean(text):
 
 
 def message_of(error):
-    """A message, with the flags that set the fields that it names."""
+    """Return a message with the flags that set the fields that it names."""
     return error.naming(_flag_of)
 
 
@@ -261,32 +259,17 @@ def note(message):
     command.notes.append(message) if command else logger.info('%s', message)
 
 
-def at_end(owner, function):
-    """Call ``function()`` when the command has ended, however that was.
-
-    In a program that calls no command, it is called when `owner` is gone.
-    """
-    command = _running.get()
-    if command is None:
-        weakref.finalize(owner, function)
-    else:
-        command.ending.callback(function)
-
-
 def run(main, argv=None):
     """Call ``main(argv)``, and turn errors into one line and an exit status.
 
     The status is what `main` returns, or 0; 1 after an error that the user can mend, of the
     operating system or of MXNet; 130 after Ctrl-C.
     """
-    status, command = 0, _Command()
-    token = _running.set(command)
+    token = _running.set(_Command())
     try:
-        status = _status_of(lambda: main(argv))
+        return _status_of(lambda: main(argv))
     finally:
-        ended = _status_of(command.ending.close)  # which uploads results, and may fail, too
         _running.reset(token)
-    return status or ended
 
 
 def run_script(main):
@@ -325,14 +308,14 @@ def _fail(message):
 
 
 def _last_line(error):
-    """The line of an MXNetError that says what is wrong: the last one before the C++ stack."""
+    """Return the line of an MXNetError that says what is wrong, the last before the C++ stack."""
     lines = [line.strip() for line in str(error).splitlines()]
     lines = [line for line in lines if line and not line.startswith(('[bt]', 'Stack trace'))]
     return lines[-1] if lines else type(error).__name__
 
 
 def get_ctx(gpu=None):
-    """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU."""
+    """Return the MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU."""
     import mxnet as mx
 
     from ..util.arrays import check_gpu

@@ -1,5 +1,6 @@
 """The command ``zoo bertology``: study the attention heads of a model, and prune some."""
 
+import contextlib
 import dataclasses
 import logging
 import os
@@ -68,23 +69,23 @@ def study_heads(args):
     else:
         args.task_name = args.task_name or ('custom' if args.dev_file else 'MRPC')
     ctx = cli.get_ctx(args.gpu)
-    folder = RunFolder(args, 'log_bertology.txt')
-    subject = (_open_language_model if is_decoder else _open_classifier)(args, ctx)
-    scores, importance, entropy = _measure(subject, args)
-    logger.info('scores: %s', scores)
-    path = folder.file('results.json')
-    results = {
-        'scores': scores,
-        'entropy': _nested(entropy),
-        'importance': _nested(importance),
-        'ranks': _nested(_ranks(importance), int),
-    }
-    write_results(path, vars(args), **results)
-    if args.try_masking:
-        pruning = _prune(subject, args, scores, importance)
-        save_trained(folder.file('pruned_model'), subject.model, subject.tokenizer)
-        results['pruning'] = {**pruning, 'model': 'pruned_model'}
+    with contextlib.closing(RunFolder(args, 'log_bertology.txt')) as folder:
+        subject = (_open_language_model if is_decoder else _open_classifier)(args, ctx)
+        scores, importance, entropy = _measure(subject, args)
+        logger.info('scores: %s', scores)
+        path = folder.file('results.json')
+        results = {
+            'scores': scores,
+            'entropy': _nested(entropy),
+            'importance': _nested(importance),
+            'ranks': _nested(_ranks(importance), int),
+        }
         write_results(path, vars(args), **results)
+        if args.try_masking:
+            pruning = _prune(subject, args, scores, importance)
+            save_trained(folder.file('pruned_model'), subject.model, subject.tokenizer)
+            results['pruning'] = {**pruning, 'model': 'pruned_model'}
+            write_results(path, vars(args), **results)
 
 
 def _measure(subject, args, mask=None, title='heads'):

@@ -372,13 +372,13 @@ def convert_arguments(converter, argv):
 
 
 def is_corpus(path):
-    """Whether a file is Transformer-XL's data: the original looks for "ckpt" in the name."""
+    """Return whether a file is Transformer-XL's data: the original looks for "ckpt" in the name."""
     is_weights = os.path.isfile(f'{path}.index') or os.path.isfile(f'{path}.meta')
     return os.path.isfile(path) and not is_weights and 'ckpt' not in path.lower()
 
 
 def load_script(path):
-    """A script as a module; it finds those beside it, as it does where Python runs it."""
+    """Load a script as a module; it finds those beside it, as it does where Python runs it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
@@ -390,7 +390,7 @@ def load_script(path):
 
 
 def original_main(file, name):
-    """The ``main(argv)`` of a file in ``scripts/originals/``, named as the original's.
+    """Return the ``main(argv)`` of a file in ``scripts/originals/``, named as the original's.
 
     Where the file is the program, so that its `name` is ``'__main__'``, it is run.
     """

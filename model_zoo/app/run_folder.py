@@ -103,7 +103,7 @@ _OF_EPOCH = re.compile(r'model_.+_\d+\.params')
 class RunFolder:
     """A run's folder. Creating it starts the log, and sets the seed.
 
-    The folder is locked until the command has ended: another run in it is refused. Temporary files
+    The folder is locked until `close`: another run in it is refused. Temporary files
     of a killed run are removed.
 
     Parameters
@@ -126,7 +126,6 @@ class RunFolder:
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
         self._ending = contextlib.ExitStack()
-        cli.at_end(self, self._ending.close)
         if workers.rank == 0 or (self._remote is not None and workers.local_rank == 0):
             self._lock()
             if self._remote is not None:
@@ -162,10 +161,7 @@ class RunFolder:
                 remove_leftovers(self.file(name))
 
     def close(self):
-        """Upload what a URL is to have, and let other runs write to the folder.
-
-        A command does so when it ends.
-        """
+        """Upload what a URL is to have, and let other runs write to the folder."""
         self._ending.close()
 
     def _check_place(self, resume, overwrite):

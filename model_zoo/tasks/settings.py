@@ -47,7 +47,7 @@ NUM_BUCKETS = 10
 
 
 def text_column():
-    """The field with the column of texts."""
+    """Declare the field with the column of texts."""
     return setting(None, 'column of the texts, if a file is a table', 'usual free')
 
 

@@ -58,7 +58,7 @@ def setting(
     flag=types.MappingProxyType({}),
     **bounds,
 ):
-    """A field of a `Settings` class. Several names are in one text, with spaces.
+    """Declare a field of a `Settings` class. Several names are in one text, with spaces.
 
     Parameters
     ----------
@@ -90,29 +90,29 @@ def setting(
 
 
 def lower_case():
-    """The field for lower-casing texts."""
+    """Declare the field for lower-casing texts."""
     return setting(None, 'lower-case the text; default: as the vocabulary requires')
 
 
 def text_encoding():
-    """The field with the encoding of text files."""
+    """Declare the field with the encoding of text files."""
     return setting(None, 'of text files, such as latin-1 or utf-16; default: UTF-8', 'free')
 
 
 def token_limit(default, help='in tokens, including special tokens', aliases='', **bounds):
-    """The field with the largest number of tokens."""
+    """Declare the field with the largest number of tokens."""
     aliases = f'max_len max_seq_length max_seq_len {aliases}'
     return setting(default, help, 'usual', aliases=aliases, **bounds)
 
 
 def gpu_number():
-    """The field with the GPU."""
+    """Declare the field with the GPU."""
     flag = {'nargs': '?', 'const': 0}
     return setting(None, 'number of the GPU; no number: 0; default: the CPU', 'free', flag=flag)
 
 
 def value_type(field):
-    """The type of a field's value, or of its items, and whether it is a list of them."""
+    """Return the type of a field's value, or of its items, and whether it is a list of them."""
     kind, is_list = field.type, False
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         (kind,) = (item for item in typing.get_args(kind) if item is not type(None))
@@ -219,12 +219,12 @@ class Settings:
 
     @classmethod
     def defaults(cls):
-        """The default of each field, by name."""
+        """Return the default of each field, by name."""
         return {field.name: field.default for field in dataclasses.fields(cls)}
 
     @classmethod
     def aliases(cls):
-        """The names of the fields, by their other names."""
+        """Return the names of the fields, by their other names."""
         fields = dataclasses.fields(cls)
         return {alias: field.name for field in fields for alias in field.metadata['aliases']}
 
@@ -245,12 +245,12 @@ class Settings:
 
     @classmethod
     def marked(cls, *marks):
-        """Names of the fields with one of these marks; see `setting`."""
+        """Return the names of the fields with one of these marks; see `setting`."""
         fields = dataclasses.fields(cls)
         return tuple(f.name for f in fields if not set(marks).isdisjoint(f.metadata['marks']))
 
     def is_given(self, name):
-        """Whether a field has a value that isn't its default."""
+        """Return whether a field has a value that isn't its default."""
         field = self.__dataclass_fields__.get(name)
         return field is not None and vars(self)[name] not in (None, field.default)
 

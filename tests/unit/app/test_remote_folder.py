@@ -1,6 +1,7 @@
 """The folder of this machine in which a run works for a URL."""
 
 import argparse
+import contextlib
 import os
 
 import pytest
@@ -41,8 +42,8 @@ def test_there_and_back(parent):
 def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
     def main(argv):
         args = argparse.Namespace(output_dir=URL, seed=0)
-        RunFolder(args, 'log.txt')  # and nothing else holds it at the end
-        monkeypatch.setattr(run_folder, 'upload', refuse)
+        with contextlib.closing(RunFolder(args, 'log.txt')):
+            monkeypatch.setattr(run_folder, 'upload', refuse)
 
     def refuse(path, url):
         raise InputError('no')

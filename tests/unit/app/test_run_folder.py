@@ -5,7 +5,6 @@ import subprocess
 import pytest
 from script_runs import start
 
-from model_zoo.app import cli
 from model_zoo.app.run_folder import RunFolder
 from model_zoo.errors import InputError
 from model_zoo.training.settings import TrainingSettings
@@ -69,13 +68,9 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
     open_folder(tmp_path / 'out')
 
 
-def test_a_command_leaves_no_lock(tmp_path):
-    kept = []
-
-    def main(argv):
-        kept.append(open_folder(tmp_path))
-
-    assert cli.run(main, []) == 0
+def test_a_closed_folder_may_be_opened(tmp_path):
+    folder = open_folder(tmp_path)
+    folder.close()
     open_folder(tmp_path)
 
 
