@@ -150,15 +150,9 @@ class BlockReading:
         """Return the loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
         tokens = np.array(self._encode(text), np.int32)
-        loader = BlockLoader(
-            tokens,
-            self.settings.max_length,
-            batch_size,
-            train,
-            self.settings.seed,
-            contexts,
-            self._workers if train else None,
-        )
+        settings, workers = self.settings, self._workers if train else None
+        options = batch_size, train, settings.seed, contexts, workers
+        loader = BlockLoader(tokens, settings.max_length, *options)
         return loader, len(text.split()), tokens
 
     def _encode(self, text):

@@ -739,14 +739,9 @@ class SquadTask(Task):
             sizes = batch.valid_length.asnumpy().astype(int)
             for index, start, end, size in zip(batch.indices, starts, ends, sizes):
                 scores[index] = start[:size], end[:size]
-        return find_answers(
-            data.samples,
-            scores,
-            settings.n_best_size,
-            settings.max_answer_length,
-            settings.version_2,
-            settings.null_score_diff_threshold,
-        )
+        options = settings.n_best_size, settings.max_answer_length, settings.version_2
+        threshold = settings.null_score_diff_threshold
+        return find_answers(data.samples, scores, *options, threshold)
 
     def decode(self, data, outputs):
         return [outputs.predictions[question.id] for question in data.rows]
