@@ -21,13 +21,7 @@ from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import PAIRS, TEXTS, is_path, keep_rows
 from ..registry import family_of_class
 from ..training.objective import mean_over_examples
-from .classification_data import (
-    custom_task,
-    get_task,
-    has_segment,
-    infer_labels,
-    read_examples,
-)
+from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head
 from .scores import usual_row
