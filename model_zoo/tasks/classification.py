@@ -309,8 +309,6 @@ def choose_data(settings, given=types.MappingProxyType({})):
         return get_task(settings.task_name)
     if not files or ('train' not in files and not settings.only_inference):
         raise InputError('give `train_file`, your own data, or `task_name`, a published set')
-    if settings.dev_split is not None and 'train' not in files:
-        raise InputError('needs `train_file`', field='dev_split')
     columns = (settings.text_column, settings.text_pair_column)
     columns = settings.text_columns or [column for column in columns if column is not None]
     names = 'label_column', 'labels', 'regression', 'multi_label', 'encoding', 'skip_empty'

@@ -208,8 +208,6 @@ class LanguageModelTask(TextTask):
         sources = {name: self.text_file(source, name) for name, source in given.items()}
         if not sources:
             raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
-        if 'train' not in sources and settings.learn_vocab:
-            raise InputError('needs `train_file`', field='learn_vocab')
         self.settings = settings.copy(**{f'{name}_file': sources.get(name) for name in segments})
         return sources
 

@@ -417,9 +417,9 @@ class TaggingTask(Task):
     def score(self, data, outputs):
         correct = [row.labels for row in data.rows]
         scores = score_tags(correct, self.decode(data, outputs), self._entities)
-        outputs = outputs[_labels(data.rows) != IGNORED]
-        losses = cross_entropies(self.numbers(data.rows), outputs)
-        return {**scores, 'loss': float(np.mean(losses))}
+        counted = outputs[_labels(data.rows) != IGNORED]
+        loss = np.mean(cross_entropies(self.numbers(data.rows), counted))
+        return {**scores, 'loss': float(loss)}
 
     def example(self, rows):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
