@@ -270,7 +270,7 @@ class PretrainingTask(MaskedLMTask):
         return self._set_batch_size('batch_size', accumulate * count), options
 
     def plan(self, loader, accumulate):
-        """The settings have the number of updates."""
+        """Do nothing: the settings have the number of updates."""
 
     def _set_batch_size(self, name, count):
         """Return a batch size, computed from the total of `count` batches if that is given."""
