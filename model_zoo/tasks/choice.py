@@ -276,6 +276,8 @@ class StoryTask(MultipleChoice):
         return read_story_cloze(source, self.settings.encoding)
 
     def split(self, rows, share):
+        if share >= len(rows):
+            raise InputError(f'{share} must be less than the {len(rows)} stories', field='n_valid')
         return super().split(rows, share) if share < 1 else hold_out(rows, share)
 
     def model_options(self):
