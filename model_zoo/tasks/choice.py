@@ -276,6 +276,8 @@ class StoryTask(MultipleChoice):
         return read_story_cloze(source, self.settings.encoding)
 
     def split(self, rows, share):
+        if share >= len(rows):
+            raise InputError(f'{share} must be less than the {len(rows)} stories', field='n_valid')
         return super().split(rows, share) if share < 1 else hold_out(rows, share)
 
     def model_options(self):
@@ -318,12 +320,9 @@ class StoryTask(MultipleChoice):
     def forward(self, model, batch):
         """Return scores of the endings, (batch, 2), without the language model's scores."""
         hidden = model.transformer(batch.words, valid_length=batch.valid_length)
-        last = mx.nd.SequenceLast(  # the token _classify_
-            hidden.reshape((-3, 0, 0)),
-            batch.valid_length.reshape(-1),
-            use_sequence_length=True,
-            axis=1,
-        )
+        flat, sizes = hidden.reshape((-3, 0, 0)), batch.valid_length.reshape(-1)
+        # the token _classify_
+        last = mx.nd.SequenceLast(flat, sizes, use_sequence_length=True, axis=1)
         return model.mc_head(last).reshape(batch.words.shape[:2])
 
     def results(self):

@@ -21,13 +21,7 @@ from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import PAIRS, TEXTS, is_path, keep_rows
 from ..registry import family_of_class
 from ..training.objective import mean_over_examples
-from .classification_data import (
-    custom_task,
-    get_task,
-    has_segment,
-    infer_labels,
-    read_examples,
-)
+from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head
 from .scores import usual_row
@@ -66,18 +60,8 @@ class ClassifierFeatures:
 
 
 #: settings of the user's own rows
-_CUSTOM = (
-    'text_columns',
-    'text_column',
-    'label_column',
-    'header',
-    'regression',
-    'multi_label',
-    'dev_split',
-    'skip_empty',
-)
-
-
+_COLUMNS = 'text_columns', 'text_column', 'label_column', 'header'
+_CUSTOM = (*_COLUMNS, 'regression', 'multi_label', 'dev_split', 'skip_empty')
 #: settings whose defaults depend on the number of rows, if none of them is given
 BY_ROWS = ('epochs', 'batch_size', 'training_steps')
 FEW_ROWS, ENOUGH_UPDATES, MOST_EPOCHS = 2000, 120, 20
@@ -177,14 +161,9 @@ class ClassificationTask(Task):
         if located is None:
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
-        self.record = match_labels(
-            self.record,
-            located,
-            settings.labels,
-            parameters=deployed or settings.model_parameters,
-            trains=not settings.only_inference,
-            order=settings.label_order,
-        )
+        options = {'order': settings.label_order, 'trains': not settings.only_inference}
+        options['parameters'] = deployed or settings.model_parameters
+        self.record = match_labels(self.record, located, settings.labels, **options)
 
     def resume(self, job):
         # version 0.3 had other defaults for rows of the user's own
@@ -306,14 +285,9 @@ class ClassificationTask(Task):
         super().save(folder, model, tokenizer, **options)
         if model.pooling is not None:  # sentence-transformers has this head, transformers not
             layer = model.classifier.weight, model.classifier.bias
-            write_sentence_modules(
-                folder,
-                model.config.hidden_size,
-                model.pooling,
-                False,
-                tokenizer.max_len,
-                dense=[array.data().astype('float32').asnumpy() for array in layer],
-            )
+            layer = [array.data().astype('float32').asnumpy() for array in layer]
+            options = model.config.hidden_size, model.pooling, False, tokenizer.max_len
+            write_sentence_modules(folder, *options, dense=layer)
 
     @property
     def given_labels(self):
@@ -335,17 +309,8 @@ def choose_data(settings, given=types.MappingProxyType({})):
         return get_task(settings.task_name)
     if not files or ('train' not in files and not settings.only_inference):
         raise InputError('give `train_file`, your own data, or `task_name`, a published set')
-    if settings.dev_split is not None and 'train' not in files:
-        raise InputError('needs `train_file`', field='dev_split')
     columns = (settings.text_column, settings.text_pair_column)
-    return custom_task(
-        settings.text_columns or [column for column in columns if column is not None],
-        settings.label_column,
-        settings.labels,
-        settings.regression,
-        settings.multi_label,
-        settings.header or None,
-        files,
-        encoding=settings.encoding,
-        skip_empty=settings.skip_empty,
-    )
+    columns = settings.text_columns or [column for column in columns if column is not None]
+    names = 'label_column', 'labels', 'regression', 'multi_label', 'encoding', 'skip_empty'
+    options = {name: vars(settings)[name] for name in names}
+    return custom_task(columns, header=settings.header or None, files=files, **options)

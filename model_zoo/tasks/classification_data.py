@@ -360,8 +360,15 @@ def custom_task(
     """
     files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
     if files and not (text_columns and label_column):
-        source, encoding = next(iter(files.items())), options.get('encoding')
-        text_columns, label_column = _find_columns(*source, text_columns, label_column, encoding)
+        segment, source = next(iter(files.items()))
+        encoding = options.get('encoding')
+        where, row = next(read_records(source, _PARTS, segment, encoding=encoding))
+        if not text_columns:
+            text_columns = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
+        if label_column is None:
+            label_column = find_column(row, _LABELS)
+        if label_column is None and segment != 'test':
+            choose_columns(row, None, (), 'label_column', where)
     columns = [*text_columns, *([] if label_column is None else [label_column])]
     columns = [int(column) if str(column).isdecimal() else column for column in columns]
     count = len(text_columns)
@@ -378,18 +385,6 @@ def custom_task(
     layout = Layout(tuple(columns[:count]), *(columns[count:] or [None]), header)
     submissions = {'test': f'{name}.tsv'}
     return DataSet(name, target, (layout,), files, submissions, is_custom=True, **options)
-
-
-def _find_columns(name, source, text, label, encoding):
-    """Return the columns of texts and label, by default the columns with usual names."""
-    where, row = next(read_records(source, _PARTS, name, encoding=encoding))
-    if not text:
-        text = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
-    if label is None:
-        label = find_column(row, _LABELS)
-    if label is None and name != 'test':
-        choose_columns(row, None, (), 'label_column', where)
-    return text, label
 
 
 def infer_labels(task):

@@ -9,7 +9,7 @@ UNTYPED = '_'  # the type of an entity that is only marked, as seqeval calls it
 
 
 def entity_parts(label, marks=MARKS):
-    """The mark of a label, '' of one that has none, and its type."""
+    """Return the mark of a label, '' if it has none, and its type."""
     if label[1:2] == '-' and label[0] in marks and label[2:]:
         return label[0], label[2:]
     if label in {*MARKS} and marks == MARKS:
@@ -18,14 +18,14 @@ def entity_parts(label, marks=MARKS):
 
 
 def has_entities(labels):
-    """Whether labels mark entities (as ``B-PER`` does), rather than single words."""
+    """Return whether labels mark entities (as ``B-PER`` does), rather than single words."""
     marked = set(labels) - {OUTSIDE}
     begins = {'B', 'I'} & marked or any('-' in label for label in marked)
     return bool(begins) and all(entity_parts(label)[0] for label in marked)
 
 
 def groups_of_entities(entities, labels):
-    """(type, entities) of those that follow one another and are one; 'entity' is their label.
+    """Return (type, words) of each entity; a word's 'entity' is its label.
 
     Unless all of the model's `labels` are of one scheme, only B- and I- mark entities.
     """
@@ -33,8 +33,8 @@ def groups_of_entities(entities, labels):
     groups, before = [], ('', None)
     for entity in entities:
         mark, entity_type = entity_parts(entity['entity'], marks)
-        goes_on = mark not in {'B', 'S', 'U'} and before[0] not in {'E', 'S', 'L', 'U'}
-        if groups and goes_on and entity_type == before[1]:
+        continues = mark not in {'B', 'S', 'U'} and before[0] not in {'E', 'S', 'L', 'U'}
+        if groups and continues and entity_type == before[1]:
             groups[-1][1].append(entity)
         else:
             groups.append((entity_type, [entity]))

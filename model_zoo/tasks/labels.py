@@ -156,18 +156,9 @@ def _refuse(task, stated, names):
     raise InputError(f"{problem}; `labels` names the model's outputs in their order")
 
 
-_OF_A_TASK = (
-    LABEL_ORDER,
-    'finetuning_task',
-    'id2label',
-    'label2id',
-    'problem_type',
-    'task_specific_params',
-    'text_columns',
-    'text_pairs',
-    'sentence_transformers',
-    'sbert_ce_default_activation_function',
-)
+_LABELS = LABEL_ORDER, 'id2label', 'label2id', 'problem_type'
+_TEXTS = 'text_columns', 'text_pairs', 'finetuning_task', 'task_specific_params'
+_OF_A_TASK = (*_LABELS, *_TEXTS, 'sentence_transformers', 'sbert_ce_default_activation_function')
 
 
 def name_labels(model, task=None, labels=None):

@@ -150,15 +150,9 @@ class BlockReading:
         """Return the loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
         tokens = np.array(self._encode(text), np.int32)
-        loader = BlockLoader(
-            tokens,
-            self.settings.max_length,
-            batch_size,
-            train,
-            self.settings.seed,
-            contexts,
-            self._workers if train else None,
-        )
+        settings, workers = self.settings, self._workers if train else None
+        options = batch_size, train, settings.seed, contexts, workers
+        loader = BlockLoader(tokens, settings.max_length, *options)
         return loader, len(text.split()), tokens
 
     def _encode(self, text):
@@ -214,8 +208,6 @@ class LanguageModelTask(TextTask):
         sources = {name: self.text_file(source, name) for name, source in given.items()}
         if not sources:
             raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
-        if 'train' not in sources and settings.learn_vocab:
-            raise InputError('needs `train_file`', field='learn_vocab')
         self.settings = settings.copy(**{f'{name}_file': sources.get(name) for name in segments})
         return sources
 

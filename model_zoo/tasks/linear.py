@@ -58,7 +58,7 @@ def _ridge(vectors, labels):
 
 
 def _classes(vectors, labels, units, class_weight, seed):
-    """Weights, biases and C of all classes; those without an example are never predicted."""
+    """Fit weights, biases and C; classes without an example are never predicted."""
     weight, bias = np.zeros((units, vectors.shape[1])), np.full(units, -100.0)
     classes = np.unique(labels)
     if len(classes) == 1:

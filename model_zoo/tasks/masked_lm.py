@@ -158,13 +158,9 @@ class MaskedLMTask(TextTask):
         files, is_text = self.files(segment)
         if is_text:
             return TextFiles(files, tokenizer, self._options, num_workers=self.num_processes)
-        return ShardFiles(
-            files,
-            tokenizer.vocab,
-            self._context,
-            next_sentence=self._has_pairs,
-            one_per_epoch=segment == 'train' and self._has_epochs,
-        )
+        options = {'one_per_epoch': segment == 'train' and self._has_epochs}
+        options['next_sentence'] = self._has_pairs
+        return ShardFiles(files, tokenizer.vocab, self._context, **options)
 
     def describe(self, data):
         return describe_files(self.files(data.rows)[0])
@@ -269,15 +265,12 @@ class PretrainingTask(MaskedLMTask):
         settings, count = self.settings, self.workers.size
         if segment != 'train':
             return self._set_batch_size('batch_size_eval', count), {}
-        options = {
-            'num_buckets': settings.num_buckets,
-            'use_avg_len': settings.use_avg_len,
-            'circle_length': settings.circle_length,
-        }
+        options = {'num_buckets': settings.num_buckets, 'use_avg_len': settings.use_avg_len}
+        options['circle_length'] = settings.circle_length
         return self._set_batch_size('batch_size', accumulate * count), options
 
     def plan(self, loader, accumulate):
-        """The settings have the number of updates."""
+        """Do nothing: the settings have the number of updates."""
 
     def _set_batch_size(self, name, count):
         """Return a batch size, computed from the total of `count` batches if that is given."""

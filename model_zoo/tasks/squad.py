@@ -66,7 +66,7 @@ class Question(NamedTuple):
 
     @property
     def label(self):
-        """The answers."""
+        """The answers, as other tasks' rows have a label."""
         return self.answers
 
 
@@ -732,27 +732,22 @@ class SquadTask(Task):
         return outputs.split(2, axis=2, squeeze_axis=True)  # an exported model of GluonNLP's form
 
     def predict(self, forward, data, guard=None):
-        """The `Answers`, from all windows of a question together."""
+        """Return the `Answers`, from all windows of a question together."""
         scores, settings = [None] * data.loader.num_samples, self.settings
         for batch, outputs in outputs_of(forward, data.loader, guard):
             starts, ends = (array.astype('float32').asnumpy() for array in outputs)
             sizes = batch.valid_length.asnumpy().astype(int)
             for index, start, end, size in zip(batch.indices, starts, ends, sizes):
                 scores[index] = start[:size], end[:size]
-        return find_answers(
-            data.samples,
-            scores,
-            settings.n_best_size,
-            settings.max_answer_length,
-            settings.version_2,
-            settings.null_score_diff_threshold,
-        )
+        options = settings.n_best_size, settings.max_answer_length, settings.version_2
+        threshold = settings.null_score_diff_threshold
+        return find_answers(data.samples, scores, *options, threshold)
 
     def decode(self, data, outputs):
         return [outputs.predictions[question.id] for question in data.rows]
 
     def score(self, data, outputs):
-        """The official metrics."""
+        """Compute the official metrics."""
         questions, predictions = data.rows, outputs.predictions
         by_characters = self._by_characters(data)
         if self.settings.version_2:
@@ -768,7 +763,7 @@ class SquadTask(Task):
         return write_answers(folder, outputs, 'test_' if segment == 'test' else '')
 
     def analyze(self, data, outputs):
-        """A question's loss is -log of the probability of its correct answers."""
+        """Return the analysis; a loss is -log of the probability of the correct answers."""
         by_characters, rows = self._by_characters(data), []
         for question in data.rows:
             label = next(iter(question.answers), '')

@@ -91,9 +91,10 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
             if width is None:
                 width = len(fields)
                 if len({c % width for c in columns if -width <= c < width}) < len(columns):
-                    problem = f'`word_column` and `label_column` must be two of {width} columns'
+                    columns = f'`word_column` {columns[0]} and `label_column` {columns[-1]}'
+                    problem = f'there are {width} columns, from 0: {columns} must be two of them'
                     hint = '`no_test_labels` is for files without labels'
-                    raise InputError(f'{problem}, from 0; {hint}', where=where)
+                    raise InputError(f'{problem}; {hint}', where=where)
             if len(fields) != width or not all(fields[column] for column in columns):
                 problem = f'a word and {width} columns are expected, as in the lines before'
                 raise InputError(f'{problem}: {text.strip()!r:.80}', where=where)
@@ -417,9 +418,9 @@ class TaggingTask(Task):
     def score(self, data, outputs):
         correct = [row.labels for row in data.rows]
         scores = score_tags(correct, self.decode(data, outputs), self._entities)
-        outputs = outputs[_labels(data.rows) != IGNORED]
-        losses = cross_entropies(self.numbers(data.rows), outputs)
-        return {**scores, 'loss': float(np.mean(losses))}
+        counted = outputs[_labels(data.rows) != IGNORED]
+        loss = np.mean(cross_entropies(self.numbers(data.rows), counted))
+        return {**scores, 'loss': float(loss)}
 
     def example(self, rows):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows

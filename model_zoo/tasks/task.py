@@ -69,7 +69,7 @@ def warn_if_cut(cut, count, unit, max_length):
 
 
 def encode_several(tokenizer, examples, labels, max_length):
-    """Samples of several rows, and how many rows of each lost tokens.
+    """Return samples of several rows each, and how many rows of each lost tokens.
 
     Parameters
     ----------

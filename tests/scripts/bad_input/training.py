@@ -1,7 +1,5 @@
 """Of scripts that train one of the `contract`'s toys."""
 
-import json
-
 from contract import SIZES, bert, classifier, sentences, squad
 
 from .case import BadInput, named, values
@@ -56,9 +54,6 @@ def squad_arguments(data, folder, edit):
     (folder / 'text.json').write_text('no JSON')
     (folder / 'empty.json').write_text('{}')
     (folder / 'shift.json').write_text(plain.replace('"answer_start": ', '"answer_start": 1'))
-    question = {'id': 'x', 'question': 'x', 'answers': [{'text': '\x01', 'answer_start': 0}]}
-    blank = {'data': [{'paragraphs': [{'context': '\x01', 'qas': [question]}]}]}
-    (folder / 'blank.json').write_text(json.dumps(blank))
     return named(edit, TOY=squad(data, folder / 'out'))
 
 

@@ -62,20 +62,13 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
 @pytest.mark.parametrize(
     ('lines', 'number'),
     [
-        ((), None),
         ((HEADER,), None),
-        (('id,text', '1,x'), 2),
         ((HEADER, ROW + ',x'), 2),
         *(((HEADER, ROW[:-1] + label), 2) for label in ('4', '\u00b2', '9' * 5000, '-1')),
-        ((HEADER, ROW, ROW[:-1] + 'x'), 3),
         ((HEADER, ROW, ROW[:-1]), 3),
         ((HEADER, ROW.replace('"He runs, fast."', ' ')), 2),
-        ((HEADER, '"'), 2),
-        ((json.dumps(JSON), '{'), 2),
-        ((json.dumps(JSON), '[]'), 2),
         ((json.dumps({**JSON, 'ending1': 3}),), 1),
         ((json.dumps({**JSON, 'label': True}),), 1),
-        ((json.dumps({**JSON, 'label': -1}),), 1),
         ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 2),
     ],
 )
@@ -175,13 +168,9 @@ def test_stories_are_read(tmp_path):
 @pytest.mark.parametrize(
     ('lines', 'place'),
     [
-        ((), 'choices.csv'),
         (('storyid,title', '1,x'), 'InputStoryid'),
-        ((STORIES,), 'choices.csv'),
-        ((STORIES, STORY + ',x'), 'line 2'),
         ((STORIES, STORY, STORY[:-1] + '3'), 'line 3'),
         ((STORIES, STORY.replace('He wept.', ' ')), 'line 2'),
-        ((STORIES, 'a,"b'), 'line 2'),
     ],
 )
 def test_bad_stories_are_named(tmp_path, lines, place):

@@ -57,11 +57,9 @@ def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, c
     assert [tokens(feature) for feature in result] == ['[CLS] a b c [SEP]'] * 3
     (record,) = caplog.records
     assert '2 of 3 examples of SST are longer than 5 tokens' in record.getMessage()
-
-
-def test_pairs_are_cut_at_both_texts(tokenizer):
-    examples = [Example('0', 'a b c d', 'e d c b', '1')]
-    (feature,) = ClassifierFeatures(tokenizer, get_task('MRPC'), 7)(examples)
+    (feature,) = ClassifierFeatures(tokenizer, get_task('MRPC'), 7)(
+        [Example('0', 'a b c d', 'e d c b', '1')]
+    )
     assert tokens(feature) == '[CLS] a b [SEP] e d [SEP]'
 
 

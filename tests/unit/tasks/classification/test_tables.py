@@ -6,11 +6,7 @@ import pytest
 
 from model_zoo.errors import InputError
 from model_zoo.records import class_names, find_splits
-from model_zoo.tasks.classification import (
-    ClassificationSettings,
-    ClassificationTask,
-    fit_to_rows,
-)
+from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask, fit_to_rows
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]

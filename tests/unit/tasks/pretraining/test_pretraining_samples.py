@@ -10,12 +10,7 @@ from pretraining_statistics import STUDY, probability, statistics, unmasked
 
 from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining.text import (
-    Corpus,
-    SampleMaker,
-    SampleOptions,
-    matching_files,
-)
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions, matching_files
 from model_zoo.tokenization.chunks import SentenceEncoder
 
 

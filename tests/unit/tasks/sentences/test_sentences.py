@@ -31,12 +31,9 @@ TWO = 'sentence1\tsentence2'
 @pytest.mark.parametrize(
     ('text', 'options', 'place'),
     [
-        ('', {}, 'a.tsv'),
         (f'{TWO}\n', {}, 'a.tsv'),
         ('one\ttwo\na\tb\n', {}, 'one, two'),
-        (f'{TWO}\na\n', {}, 'line 2'),
         (f'{TWO}\na\t \n', {}, 'line 2'),
-        (f'{TWO}\tscore\na\tb\tx\n', {}, 'line 2'),
         (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
         (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
         (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
