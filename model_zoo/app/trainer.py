@@ -262,7 +262,8 @@ class Trainer(Callback):
                 raise InputError(f'has {count} outputs for {expected} labels', field='model')
         elif isinstance(settings, kinds.DeploySettings) and settings.deploy:
             self.contexts = self.contexts[:1]
-            model, tokenizer = self._exported(), choice.tokenizer(task.head, task.lowers)
+            model = load_exported(settings.model_prefix, settings.max_length, self.contexts[0])
+            tokenizer = choice.tokenizer(task.head, task.lowers)
         else:
             model, tokenizer = task.open(choice, self.contexts)
         block = task.setup(model, tokenizer)
@@ -271,21 +272,6 @@ class Trainer(Callback):
             layers = model.config.num_layers if layers == 'encoder' else int(layers)
             freeze_parameters(model, layers)
         return model, tokenizer, block
-
-    def _exported(self):
-        """An exported model as a function like the block."""
-        task, prefix = self.task, self.settings.model_prefix
-        block = load_exported(prefix, self.settings.max_length, self.contexts[0])
-        count = task.model_options().get('num_labels')
-
-        def model(words, token_types, valid_length):
-            outputs = block(words, token_types, valid_length)
-            if count and (isinstance(outputs, list) or outputs.shape != (len(words), count)):
-                problem = f'{prefix!r}: its outputs are not {count}, as those of this task'
-                raise InputError(problem, field='model_prefix')
-            return outputs
-
-        return model
 
     def encode(self, rows):
         """Return the `Data` of each set; bad dev and test sets fail before the training."""
@@ -318,8 +304,6 @@ class Trainer(Callback):
         evaluator.keep()
         _, report = evaluator.evaluate(segments=evaluator.sets)
         names = evaluator.predict(self.folder.path)
-        if not report and not names:
-            raise InputError('needs a dev set or a test set', field='only_inference')
         self.folder.write('inference.json', self.settings, dev=report, predictions=names)
         self.folder.write_eval_results(report)
 
@@ -345,8 +329,6 @@ class Trainer(Callback):
     def train(self):
         """Train, and write all files."""
         task, settings, has_dev = self.task, self.settings, bool(self.evaluator.dev_sets)
-        if 'train' not in self.sets:
-            raise InputError('there is no training set')
         if not has_dev and settings.early_stop:
             raise InputError('needs a dev set to compare the epochs on', field='early_stop')
         if not has_dev:

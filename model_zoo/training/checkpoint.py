@@ -174,10 +174,6 @@ _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
 
-def _name(step, epoch, batch):
-    return f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
-
-
 def _place(path):
     """Step, epoch and batch in a checkpoint's name."""
     return tuple(map(int, _NAME.search(path).groups()))
@@ -203,11 +199,6 @@ class Checkpoint:
         self.state, self.config = content['state'], content['config']
         self._counts = content['update_counts']
         self._blas = content.get('blas', blas())  # earlier versions didn't write it
-
-    @property
-    def place(self):
-        """Step, epoch and batch."""
-        return _place(self.path)
 
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
@@ -251,7 +242,8 @@ class CheckpointStore:
 
     def save(self, block, trainer, state, config):
         """Write a checkpoint, whole or not at all, and remove the old ones."""
-        name = _name(state['step'], state['epoch'], state['batch'])
+        step, epoch, batch = state['step'], state['epoch'], state['batch']
+        name = f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
         final, part, replaced = (
             os.path.join(self.folder, prefix + name) for prefix in ('', _UNFINISHED, _REPLACED)
         )
@@ -283,10 +275,6 @@ class CheckpointStore:
         if self._on_save is not None:
             self._on_save()
         return final
-
-    def load(self, step, epoch, batch):
-        """The checkpoint of a place."""
-        return Checkpoint(os.path.join(self.folder, _name(step, epoch, batch)))
 
     def at(self, step):
         """The checkpoint of a step."""

@@ -274,18 +274,11 @@ class TrainingLoop:
         return checkpoint.path
 
     def _find(self, step):
-        """Return the checkpoint of a step, or the newest one; worker 0 decides for all."""
-        checkpoint, place = None, (0, 0, 0)
-        if self.workers.rank == 0:
+        """Return the checkpoint of a step, or the newest one."""
+        with self.workers.first_alone():  # which may have to tidy the folder
             if step is not None:
-                checkpoint = self.store.at(step)
-            elif self.store.paths():
-                checkpoint = self.store.newest()
-            place = (-1, 0, 0) if checkpoint is None else checkpoint.place
-        place = self.workers.sum(place).astype(int).tolist()
-        if checkpoint is None and place[0] >= 0:
-            checkpoint = self.store.load(*place)
-        return checkpoint
+                return self.store.at(step)
+            return self.store.newest() if self.store.paths() else None
 
     def run(self):
         """Train to the end."""
