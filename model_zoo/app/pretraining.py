@@ -5,7 +5,7 @@ import logging
 from ..tasks.masked_lm import formatted_terms
 from ..training.callbacks import Profiler, ProgressLogger
 from ..util.display import in_number
-from .report import plot_curves
+from .report import plot_curves, write_eval_results
 from .trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class PretrainingTrainer(Trainer):
         plot_curves(self.folder.file('curves.png'), results)
         if self.state.epochs:
             record = self.state.epochs[-1]
-            self.folder.write_eval_results(record['report'], record)
+            write_eval_results(self.folder.path, record['report'], record)
 
     def _store(self, phase2):
         """The checkpoints of a phase; each phase counts its own steps."""
@@ -101,4 +101,4 @@ class PretrainingTrainer(Trainer):
         report = self.evaluator.evaluate()[1]
         if self.task.workers.rank == 0:
             self.folder.write('evaluation.json', self.settings, **report)
-            self.folder.write_eval_results(report)
+            write_eval_results(self.folder.path, report)

@@ -31,7 +31,7 @@ from .arguments import check_engine
 from .cli import get_ctx
 from .engines import calibrate, engine_forward, load_exported
 from .model_choice import ModelChoice
-from .report import explain_choice, write_report
+from .report import explain_choice, write_eval_results, write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -305,7 +305,7 @@ class Trainer(Callback):
         _, report = evaluator.evaluate(segments=evaluator.sets)
         names = evaluator.predict(self.folder.path)
         self.folder.write('inference.json', self.settings, dev=report, predictions=names)
-        self.folder.write_eval_results(report)
+        write_eval_results(self.folder.path, report)
 
     def calibrate(self):
         """``only_calibration``: write the model in INT8; see `engines.calibrate`."""
@@ -494,7 +494,7 @@ class Trainer(Callback):
         best = {'epoch': epoch, **state.best['report'], 'parameters': parameters}
         results = self.folder.write('results.json', settings, state, best=best, **self._results)
         record = state.epochs[-1] if settings.save_last else state.best
-        self.folder.write_eval_results(record['report'], record)
+        write_eval_results(self.folder.path, record['report'], record)
         write_report(self.folder.path, results, is_final)
 
     def load_best(self):

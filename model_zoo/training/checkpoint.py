@@ -13,7 +13,6 @@ import numpy as np
 
 from ..checkpoint.readers import SUMS, read_sums, write_sums
 from ..checkpoint.tensor_files import read_params, write_params
-from ..environment import blas
 from ..errors import CheckpointError, InputError, reporting
 from ..util.files import make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
@@ -198,16 +197,9 @@ class Checkpoint:
             raise CheckpointError(f'the checkpoint {path!r} is of version 0.1: start again')
         self.state, self.config = content['state'], content['config']
         self._counts = content['update_counts']
-        self._blas = content.get('blas', blas())  # earlier versions didn't write it
 
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
-        if self._blas != blas():
-            logger.warning(
-                'the training used %s and resumes with %s, whose last digits differ: set ZOO_BLAS',
-                self._blas,
-                blas(),
-            )
         path = os.path.join(self.path, _MODEL)
         try:
             block.load_parameters(path, ctx=trainer._contexts)
@@ -258,7 +250,7 @@ class CheckpointStore:
                 tensors, counts = optimizer_tensors(block, trainer)
                 write_params(optimizer_file, tensors, {'format': 'optimizer'})
                 content = {'version': VERSION, 'state': state, 'config': config}
-                write_json(state_file, {**content, 'update_counts': counts, 'blas': blas()})
+                write_json(state_file, {**content, 'update_counts': counts})
                 write_sums(os.path.join(part, SUMS), files)
                 if os.path.isdir(final):  # the same step, reached again
                     os.replace(final, replaced)

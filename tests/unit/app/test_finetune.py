@@ -112,7 +112,7 @@ def test_eval_results_have_the_originals_names(case, tmp_path):
     folder = tmp_path / 'out'
     folder.mkdir()
     report, lines = RESULTS[case]
-    write_eval_results(f'{folder}/', report, 7, 0.125)
+    write_eval_results(f'{folder}/', report, {'step': 7, 'train_loss': 0.125})
     found = (folder / 'eval_results.txt').read_text('utf-8').replace(' = ', '=').split()
     assert found == sorted([*lines.split(), 'global_step=7', 'loss=0.125'])
     if 'dev_mismatched' in report:  # the other is beside the folder
@@ -121,7 +121,7 @@ def test_eval_results_have_the_originals_names(case, tmp_path):
 
 def test_eval_results_of_masked_words(tmp_path):
     masked = {'mlm_loss': 2.0, 'nsp_loss': 0.5, 'mlm_acc': 0.25, 'nsp_acc': 0.75}
-    write_eval_results(str(tmp_path), {'eval': masked}, 3, 9.0)
+    write_eval_results(str(tmp_path), {'eval': masked}, {'step': 3, 'train_loss': 9.0})
     found = (tmp_path / 'eval_results.txt').read_text('utf-8').replace(' = ', '=').split()
     assert found[:3] == ['global_step=3', 'loss=2.5', 'masked_lm_accuracy=0.25'] and len(found) == 6
 
