@@ -80,10 +80,8 @@ class RemoteFolder:
 
     def close(self):
         """Upload what is left, and remove the folder of this machine."""
-        try:
+        with reporting(f'the results stay in {self.path!r}', errors=InputError):
             self.push()
-        except InputError as error:
-            raise InputError(f'{error}; the results stay in {self.path!r}') from error
         self.discard()
 
     def discard(self):

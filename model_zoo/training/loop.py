@@ -430,8 +430,8 @@ class TrainingLoop:
         step = f'step {self.state.step} of {self.num_steps}'
         if path is None:
             raise Interrupted(f'stopped at {step}') from None
-        hint = 'run the same command with `resume` to continue'
-        raise Interrupted(f'{step} is saved in {path}; {hint}') from None
+        saved = f'{step} is saved in {path}'
+        raise Interrupted(f'{saved}; run the same command with `resume` to continue') from None
 
     def _call(self, event, *args):
         for callback in self.callbacks:
