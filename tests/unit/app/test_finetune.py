@@ -64,7 +64,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     flag = f'--{family}_model' if family else '--model'
     words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
     choice = ModelChoice(parse(*words), family)
-    assert not choice.has_task
+    assert not choice.is_folder
     first, tokenizer = choice.build(BertForSequenceClassification, mx.cpu(), num_labels=3)
     assert (first.num_labels, len(tokenizer.vocab)) == (3, 7)
     inputs = mx.nd.array([[2, 5, 6, 3]]), None, mx.nd.array([4])
@@ -72,7 +72,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     assert scores.std() > 0
     first.save_pretrained(str(tmp_path / 'saved'), tokenizer)
     choice = ModelChoice(parse(flag, tmp_path / 'saved'), family)
-    assert choice.is_folder and choice.has_task
+    assert choice.is_folder
     second, tokenizer = choice.build(BertForSequenceClassification, mx.cpu())
     np.testing.assert_allclose(second(*inputs).asnumpy(), scores, atol=1e-6)
     assert tokenizer.tokenize('a b') == ['a', 'b']
