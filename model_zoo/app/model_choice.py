@@ -24,29 +24,22 @@ class ModelChoice:
     """
 
     def __init__(self, args, family=None):
-        self._family = family
-        self.model, self.dataset = args.model, args.dataset
-        self._pretrained = args.pretrained_parameters
-        checkpoint, self.config = args.init_checkpoint, args.bert_config_file
-        if self.config:
-            check_files(args, 'bert_config_file')
-            self.config, _ = local_path(self.config)
+        check_files(args, 'bert_config_file', 'model_parameters', 'vocab_file')
+        self._args, self._family = args, family or getattr(args, 'family', None)
+        self._pretrained, self._parameters = args.pretrained_parameters, args.model_parameters
+        self.model, checkpoint = args.model, args.init_checkpoint
+        self.config = args.bert_config_file and local_path(args.bert_config_file)[0]
+        self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
+        self.vocab_file, self._hparams = args.vocab_file, parse_hparams(args.hparams)
         if checkpoint:
             self.model, folder = _newest_weights(checkpoint)
-        self._parameters = args.model_parameters
-        self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
-        self._dtype = args.dtype
-        self._given_family = getattr(args, 'family', None)
-        self.vocab_file = args.vocab_file
-        if checkpoint and folder is not None:  # that has what belongs to the weights
-            files = files_in_folder(folder)
-            self.config = self.config or files.config
-            self.vocab_file = self.vocab_file or files.vocab
-        self._hparams = parse_hparams(args.hparams)
+            if folder is not None:  # that has what belongs to the weights
+                files = files_in_folder(folder)
+                self.config = self.config or files.config
+                self.vocab_file = self.vocab_file or files.vocab
         self.is_folder = bool(checkpoint) or names_files(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
             raise InputError('excludes files of parameters', field='from_scratch')
-        check_files(args, 'model_parameters', 'vocab_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             others = '`pretrained_parameters`, `from_scratch` and `hparams`'
             problem = f'{self.model!r} has weights and a size: leave out {others}'
@@ -57,21 +50,16 @@ class ModelChoice:
         """The model's name, for titles and messages."""
         return os.path.basename(os.path.normpath(self.config or self.model))
 
-    @property
-    def has_task(self):
-        """Whether the weights are a model's that was trained for a task."""
-        return self.is_folder or self._parameters is not None
-
     @functools.cached_property
     def located(self):
         """The `Located`; nothing large is fetched."""
         return locate(
             self.model,
-            dataset_name=self.dataset,
+            dataset_name=self._args.dataset,
             weights=None,
             config=self.config,
             vocab=False,
-            like=self._family or self._given_family,
+            like=self._family,
         )
 
     @property
@@ -88,7 +76,7 @@ class ModelChoice:
         return open_tokenizer(
             self.model,
             self.block_class(task),
-            dataset_name=self.dataset,
+            dataset_name=self._args.dataset,
             weights=self._pretrained,
             vocab_file=self.vocab_file,
             do_lower_case=do_lower_case,
@@ -101,7 +89,7 @@ class ModelChoice:
         By default, a vocabulary that was published with its model lower-cases texts as the model
         did, as in pytorch-pretrained-bert.
         """
-        if not trains and not self.has_task:
+        if not trains and not (self.is_folder or self._parameters):
             logger.warning('no trained model is given: the predictions come from a random head')
         block_class = self.block_class(task)
         family = family_of_class(block_class)
@@ -135,7 +123,7 @@ class ModelChoice:
         block, tokenizer, _ = open_model(
             self.model,
             self.block_class(task),
-            dataset_name=self.dataset,
+            dataset_name=self._args.dataset,
             weights=weights,
             config=self.config,
             vocab_file=self.vocab_file,
@@ -149,8 +137,8 @@ class ModelChoice:
         if self._parameters:
             logger.info('loading %s', self._parameters)
             block.load_parameters(self._parameters, ctx=ctx, cast_dtype=True)
-        if self._dtype != 'float32':
-            block.cast(self._dtype)
+        if self._args.dtype != 'float32':
+            block.cast(self._args.dtype)
         # Batches have many lengths; static_shape, which plans the memory anew at each, is no gain.
         block.hybridize(static_alloc=True)
         return block, tokenizer

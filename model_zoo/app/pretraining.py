@@ -5,7 +5,7 @@ import logging
 from ..tasks.masked_lm import formatted_terms
 from ..training.callbacks import Profiler, ProgressLogger
 from ..util.display import in_number
-from .report import plot_curves
+from .report import plot_curves, write_eval_results
 from .trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -51,19 +51,13 @@ class PretrainingTrainer(Trainer):
         callbacks = [self]
         if settings.profile and workers.rank == 0:
             callbacks.append(Profiler(settings.profile))
-        loop = self.make_loop(
-            settings.training_steps, store, callbacks, evaluate_interval=settings.eval_interval
-        )
+        steps, options = settings.training_steps, {'evaluate_interval': settings.eval_interval}
+        loop = self.make_loop(steps, store, callbacks, **options)
         self._resume(loop, store)
-        logger.info(
-            'training: %s of %d x %d %s, by %s with %s',
-            in_number(settings.training_steps, 'steps'),
-            self.accumulate * workers.size,
-            settings.batch_size,
-            'tokens' if settings.use_avg_len else 'samples',
-            in_number(workers.size, 'workers'),
-            ', '.join(map(str, self.contexts)),
-        )
+        unit, devices = 'tokens' if settings.use_avg_len else 'samples', self.contexts
+        size = f'{self.accumulate * workers.size} x {settings.batch_size} {unit}'
+        by = f'{in_number(workers.size, "workers")} with {", ".join(map(str, devices))}'
+        logger.info('training: %s of %s, by %s', in_number(steps, 'steps'), size, by)
         loop.run()
         if workers.rank == 0:
             logger.info('Train cost=%.1fs', self.state.seconds)
@@ -80,7 +74,7 @@ class PretrainingTrainer(Trainer):
         plot_curves(self.folder.file('curves.png'), results)
         if self.state.epochs:
             record = self.state.epochs[-1]
-            self.folder.write_eval_results(record['report'], record)
+            write_eval_results(self.folder.path, record['report'], record)
 
     def _store(self, phase2):
         """The checkpoints of a phase; each phase counts its own steps."""
@@ -107,4 +101,4 @@ class PretrainingTrainer(Trainer):
         report = self.evaluator.evaluate()[1]
         if self.task.workers.rank == 0:
             self.folder.write('evaluation.json', self.settings, **report)
-            self.folder.write_eval_results(report)
+            write_eval_results(self.folder.path, report)

@@ -73,14 +73,16 @@ def write_results(path, args, state=None, **more):
     return results
 
 
-def write_eval_results(folder, report, step=0, train_loss=None):
+def write_eval_results(folder, report, record=None):
     """Write ``eval_results.txt`` as the originals' scripts do: a line ``name = number`` per metric.
 
     The metrics have the names of Google's and pytorch-pretrained-BERT's scripts: ``eval_accuracy``
     and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
     ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
-    A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``.
+    A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``. `record` is the
+    training's record of the epoch.
     """
+    record = record or {}
     for number, (segment, metrics) in enumerate(report.items()):
         values = {}
         for name, value in metrics.items():
@@ -89,7 +91,7 @@ def write_eval_results(folder, report, step=0, train_loss=None):
         for name, parts in _MEANS.items():
             if values.keys() >= set(parts):
                 values[name] = sum(values[part] for part in parts) / len(parts)
-        values['global_step'], loss = step, train_loss
+        values['global_step'], loss = record.get('step', 0), record.get('train_loss')
         if 'masked_lm_loss' in values:
             loss = values['masked_lm_loss'] + values.get('next_sentence_loss', 0)
         loss = values.get('eval_loss') if loss is None else loss

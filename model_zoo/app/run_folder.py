@@ -18,7 +18,7 @@ from ..training.workers import Workers
 from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
 from ..util.remote import download, is_url, join, remove_file, sizes_in
 from . import cli
-from .report import write_eval_results, write_results
+from .report import write_results
 
 logger = logging.getLogger(__name__)
 
@@ -80,10 +80,8 @@ class RemoteFolder:
 
     def close(self):
         """Upload what is left, and remove the folder of this machine."""
-        try:
+        with reporting(f'the results stay in {self.path!r}', errors=InputError):
             self.push()
-        except InputError as error:
-            raise InputError(f'{error}; the results stay in {self.path!r}') from error
         self.discard()
 
     def discard(self):
@@ -175,9 +173,8 @@ class RunFolder:
             problem = 'has a finished training, whose state only `keep_state` would keep: add '
         elif can_resume:
             problem += '`resume` to continue it, '
-        raise InputError(
-            f'{self.path!r} {problem}`overwrite_output_dir` to replace it, or name another folder'
-        )
+        cure = '`overwrite_output_dir` to replace it, or name another folder'
+        raise InputError(f'{self.path!r} {problem}{cure}')
 
     def clear(self):
         """Remove what another training has left."""
@@ -227,8 +224,3 @@ class RunFolder:
             shown = {name: value for name, value in args.items() if name not in of_one_run}
             cli.write_yaml(self.file('settings.yaml'), shown)
         return results
-
-    def write_eval_results(self, report, record=None):
-        """Write ``eval_results.txt``: see `write_eval_results`."""
-        record = record or {}
-        write_eval_results(self.path, report, record.get('step', 0), record.get('train_loss'))

@@ -19,18 +19,10 @@ from ..optimizer.adam import DecoupledAdam
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
 from ..tasks.scores import check_finite
+from ..training import settings as kinds
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
 from ..training.loop import TrainingLoop
-from ..training.settings import (
-    BackendSettings,
-    BatchTokensSettings,
-    DeploySettings,
-    FinetuneSettings,
-    ModelSettings,
-    ScheduleSettings,
-    TrainingSettings,
-)
 from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
@@ -39,7 +31,7 @@ from .arguments import check_engine
 from .cli import get_ctx
 from .engines import calibrate, engine_forward, load_exported
 from .model_choice import ModelChoice
-from .report import explain_choice, write_report
+from .report import explain_choice, write_eval_results, write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -211,7 +203,7 @@ class Trainer(Callback):
         self.model, self.tokenizer, self.block = self.open(choice)
         self.sets = self.encode(rows)
         self.evaluator = self.make_evaluator()
-        if isinstance(self.settings, DeploySettings) and self.settings.only_calibration:
+        if isinstance(self.settings, kinds.DeploySettings) and self.settings.only_calibration:
             self.calibrate()
         elif self.task.trains:
             self.train()
@@ -223,14 +215,14 @@ class Trainer(Callback):
     def locate(self):
         """Return the sources of the rows of each set, and the `ModelChoice`, or None."""
         task = self.task
-        if isinstance(self.settings, FinetuneSettings):
+        if isinstance(self.settings, kinds.FinetuneSettings):
             check_engine(self.settings)
-        if isinstance(self.settings, BackendSettings):
+        if isinstance(self.settings, kinds.BackendSettings):
             task.workers = make_workers(self.settings.comm_backend, self.settings.allreduce_dtype)
         sources, choice = task.locate(self._data), None
         if self._opened:
             task.base = type(self._opened[0]).__name__
-        elif isinstance(self.settings, ModelSettings):
+        elif isinstance(self.settings, kinds.ModelSettings):
             choice = ModelChoice(self.settings, family=task.family)
             task.base = choice.title
         return sources, choice
@@ -268,32 +260,18 @@ class Trainer(Callback):
             expected = task.model_options().get('num_labels', count)
             if expected != count:
                 raise InputError(f'has {count} outputs for {expected} labels', field='model')
-        elif isinstance(settings, DeploySettings) and settings.deploy:
+        elif isinstance(settings, kinds.DeploySettings) and settings.deploy:
             self.contexts = self.contexts[:1]
-            model, tokenizer = self._exported(), choice.tokenizer(task.head, task.lowers)
+            model = load_exported(settings.model_prefix, settings.max_length, self.contexts[0])
+            tokenizer = choice.tokenizer(task.head, task.lowers)
         else:
             model, tokenizer = task.open(choice, self.contexts)
         block = task.setup(model, tokenizer)
-        if isinstance(settings, FinetuneSettings) and settings.freeze is not None:
+        if isinstance(settings, kinds.FinetuneSettings) and settings.freeze is not None:
             layers = settings.freeze
             layers = model.config.num_layers if layers == 'encoder' else int(layers)
             freeze_parameters(model, layers)
         return model, tokenizer, block
-
-    def _exported(self):
-        """An exported model as a function like the block."""
-        task, prefix = self.task, self.settings.model_prefix
-        block = load_exported(prefix, self.settings.max_length, self.contexts[0])
-        count = task.model_options().get('num_labels')
-
-        def model(words, token_types, valid_length):
-            outputs = block(words, token_types, valid_length)
-            if count and (isinstance(outputs, list) or outputs.shape != (len(words), count)):
-                problem = f'{prefix!r}: its outputs are not {count}, as those of this task'
-                raise InputError(problem, field='model_prefix')
-            return outputs
-
-        return model
 
     def encode(self, rows):
         """Return the `Data` of each set; bad dev and test sets fail before the training."""
@@ -313,7 +291,7 @@ class Trainer(Callback):
         task, settings = self.task, self.settings
         sets = {name: data for name, data in self.sets.items() if name != 'train'}
         forward = functools.partial(task.forward, self.model)
-        if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
+        if isinstance(settings, kinds.FinetuneSettings) and settings.engine != 'mxnet':
             precision = settings.precision or settings.dtype
             forward = engine_forward(make_engine(self.model, settings.engine, precision))
         return Evaluator(task, forward, sets, self._metrics)
@@ -326,10 +304,8 @@ class Trainer(Callback):
         evaluator.keep()
         _, report = evaluator.evaluate(segments=evaluator.sets)
         names = evaluator.predict(self.folder.path)
-        if not report and not names:
-            raise InputError('needs a dev set or a test set', field='only_inference')
         self.folder.write('inference.json', self.settings, dev=report, predictions=names)
-        self.folder.write_eval_results(report)
+        write_eval_results(self.folder.path, report)
 
     def calibrate(self):
         """``only_calibration``: write the model in INT8; see `engines.calibrate`."""
@@ -353,8 +329,6 @@ class Trainer(Callback):
     def train(self):
         """Train, and write all files."""
         task, settings, has_dev = self.task, self.settings, bool(self.evaluator.dev_sets)
-        if 'train' not in self.sets:
-            raise InputError('there is no training set')
         if not has_dev and settings.early_stop:
             raise InputError('needs a dev set to compare the epochs on', field='early_stop')
         if not has_dev:
@@ -368,7 +342,7 @@ class Trainer(Callback):
         path = loop.resume() if settings.resume else None
         if path is not None:
             logger.info('resuming from %s', path)
-        tokens = settings.batch_tokens if isinstance(settings, BatchTokensSettings) else None
+        tokens = settings.batch_tokens if isinstance(settings, kinds.BatchTokensSettings) else None
         size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
         steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
         logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
@@ -434,8 +408,8 @@ class Trainer(Callback):
     def make_updater(self, num_steps):
         """Return the `Updater` of `num_steps` updates."""
         settings, options, schedule = self.settings, {}, self.task.schedule(num_steps)
-        norm = settings.max_grad_norm if isinstance(settings, ScheduleSettings) else 1.0
-        if isinstance(settings, TrainingSettings) and settings.as_bertadam:
+        norm = settings.max_grad_norm if isinstance(settings, kinds.ScheduleSettings) else 1.0
+        if isinstance(settings, kinds.TrainingSettings) and settings.as_bertadam:
             options, norm = {'max_grad_norm': norm}, None  # the optimizer clips
         return make_updater(settings, self.block, schedule, norm, options=options)
 
@@ -520,7 +494,7 @@ class Trainer(Callback):
         best = {'epoch': epoch, **state.best['report'], 'parameters': parameters}
         results = self.folder.write('results.json', settings, state, best=best, **self._results)
         record = state.epochs[-1] if settings.save_last else state.best
-        self.folder.write_eval_results(record['report'], record)
+        write_eval_results(self.folder.path, record['report'], record)
         write_report(self.folder.path, results, is_final)
 
     def load_best(self):

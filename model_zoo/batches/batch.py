@@ -111,12 +111,9 @@ class Batch:
         return getattr(self, name)
 
     def __repr__(self):
-        shapes = {
-            name: value.shape if hasattr(value, 'shape') else value
-            for name, value in vars(self).items()
-            if value is not None
-        }
-        return f'Batch({", ".join(f"{name}={value}" for name, value in shapes.items())})'
+        shown = {name: getattr(value, 'shape', value) for name, value in vars(self).items()}
+        shown = ', '.join(f'{name}={value}' for name, value in shown.items() if value is not None)
+        return f'Batch({shown})'
 
 
 def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
@@ -135,12 +132,11 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
         token_types = pad([row for sample in samples for row in _rows(sample.token_types)], 0)
     words = pad(texts, pad_val or 0)
     lengths = np.reshape([len(text) for text in texts], shape)
+    lengths = mx.nd.array(lengths, ctx=ctx, dtype='float32')
     labels, count = _labels(samples, words.shape)
     if labels is not None:
         labels = mx.nd.array(labels, ctx=ctx, dtype=labels.dtype)
-    return Batch(
-        words, token_types, mx.nd.array(lengths, ctx=ctx, dtype='float32'), labels, indices, count
-    )
+    return Batch(words, token_types, lengths, labels, indices, count)
 
 
 def _labels(samples, shape):

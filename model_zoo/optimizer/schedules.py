@@ -67,14 +67,8 @@ class Schedule(mx.lr_scheduler.LRScheduler):
         factor = self.get_lr_(progress)
         if self.ends and progress > 1 and not (nowarn or self._warned):
             self._warned = True
-            _LOGGER.warning(
-                '%s: update %s is past t_total=%d, the learning rate is multiplied by %s; '
-                'set t_total to the number of updates',
-                type(self).__name__,
-                step,
-                self.t_total,
-                factor,
-            )
+            message = '%s: update %s is past t_total=%d, the learning rate is multiplied by %s'
+            _LOGGER.warning(message, type(self).__name__, step, self.t_total, factor)
         return factor
 
     def get_lr_(self, progress):
@@ -180,21 +174,16 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
         return 0.5 * (1 + math.cos(math.pi * self._since_warmup(progress)))
 
 
-#: name of a schedule -> its class
-SCHEDULES = dict(
-    zip(
-        SCHEDULE_NAMES,
-        (
-            ConstantLR,
-            WarmupConstantSchedule,
-            WarmupLinearSchedule,
-            WarmupCosineSchedule,
-            WarmupCosineWithHardRestartsSchedule,
-            WarmupCosineWithWarmupRestartsSchedule,
-        ),
-        strict=True,
-    )
+_CLASSES = (
+    ConstantLR,
+    WarmupConstantSchedule,
+    WarmupLinearSchedule,
+    WarmupCosineSchedule,
+    WarmupCosineWithHardRestartsSchedule,
+    WarmupCosineWithWarmupRestartsSchedule,
 )
+#: name of a schedule -> its class
+SCHEDULES = dict(zip(SCHEDULE_NAMES, _CLASSES, strict=True))
 
 
 def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=None):

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..checkpoint.readers import SUMS, read_sums, write_sums
 from ..checkpoint.tensor_files import read_params, write_params
-from ..environment import blas
 from ..errors import CheckpointError, InputError, reporting
 from ..util.files import make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
@@ -174,10 +173,6 @@ _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
 
-def _name(step, epoch, batch):
-    return f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
-
-
 def _place(path):
     """Step, epoch and batch in a checkpoint's name."""
     return tuple(map(int, _NAME.search(path).groups()))
@@ -202,21 +197,9 @@ class Checkpoint:
             raise CheckpointError(f'the checkpoint {path!r} is of version 0.1: start again')
         self.state, self.config = content['state'], content['config']
         self._counts = content['update_counts']
-        self._blas = content.get('blas', blas())  # earlier versions didn't write it
-
-    @property
-    def place(self):
-        """Step, epoch and batch."""
-        return _place(self.path)
 
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
-        if self._blas != blas():
-            logger.warning(
-                'the training used %s and resumes with %s, whose last digits differ: set ZOO_BLAS',
-                self._blas,
-                blas(),
-            )
         path = os.path.join(self.path, _MODEL)
         try:
             block.load_parameters(path, ctx=trainer._contexts)
@@ -251,7 +234,8 @@ class CheckpointStore:
 
     def save(self, block, trainer, state, config):
         """Write a checkpoint, whole or not at all, and remove the old ones."""
-        name = _name(state['step'], state['epoch'], state['batch'])
+        step, epoch, batch = state['step'], state['epoch'], state['batch']
+        name = f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
         final, part, replaced = (
             os.path.join(self.folder, prefix + name) for prefix in ('', _UNFINISHED, _REPLACED)
         )
@@ -266,7 +250,7 @@ class CheckpointStore:
                 tensors, counts = optimizer_tensors(block, trainer)
                 write_params(optimizer_file, tensors, {'format': 'optimizer'})
                 content = {'version': VERSION, 'state': state, 'config': config}
-                write_json(state_file, {**content, 'update_counts': counts, 'blas': blas()})
+                write_json(state_file, {**content, 'update_counts': counts})
                 write_sums(os.path.join(part, SUMS), files)
                 if os.path.isdir(final):  # the same step, reached again
                     os.replace(final, replaced)
@@ -283,10 +267,6 @@ class CheckpointStore:
         if self._on_save is not None:
             self._on_save()
         return final
-
-    def load(self, step, epoch, batch):
-        """The checkpoint of a place."""
-        return Checkpoint(os.path.join(self.folder, _name(step, epoch, batch)))
 
     def at(self, step):
         """The checkpoint of a step."""

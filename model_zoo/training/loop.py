@@ -274,18 +274,11 @@ class TrainingLoop:
         return checkpoint.path
 
     def _find(self, step):
-        """Return the checkpoint of a step, or the newest one; worker 0 decides for all."""
-        checkpoint, place = None, (0, 0, 0)
-        if self.workers.rank == 0:
+        """Return the checkpoint of a step, or the newest one."""
+        with self.workers.first_alone():  # which may have to tidy the folder
             if step is not None:
-                checkpoint = self.store.at(step)
-            elif self.store.paths():
-                checkpoint = self.store.newest()
-            place = (-1, 0, 0) if checkpoint is None else checkpoint.place
-        place = self.workers.sum(place).astype(int).tolist()
-        if checkpoint is None and place[0] >= 0:
-            checkpoint = self.store.load(*place)
-        return checkpoint
+                return self.store.at(step)
+            return self.store.newest() if self.store.paths() else None
 
     def run(self):
         """Train to the end."""
@@ -437,8 +430,8 @@ class TrainingLoop:
         step = f'step {self.state.step} of {self.num_steps}'
         if path is None:
             raise Interrupted(f'stopped at {step}') from None
-        hint = 'run the same command with `resume` to continue'
-        raise Interrupted(f'{step} is saved in {path}; {hint}') from None
+        saved = f'{step} is saved in {path}'
+        raise Interrupted(f'{saved}; run the same command with `resume` to continue') from None
 
     def _call(self, event, *args):
         for callback in self.callbacks:

@@ -9,6 +9,7 @@ import numpy as np
 from ...batches import Batch, Loader
 from ...batches.sampling import Buckets
 from .files import Samples, fit_columns
+from .processes import result_of
 
 #: bits of a sample's number; the higher ones are the number of its part
 ROW_BITS = 32
@@ -80,50 +81,28 @@ class PretrainingLoader(Loader):
 
     def epoch(self, epoch, start=0):
         rng = np.random.default_rng(np.random.SeedSequence([self._seed, epoch]))
-        waiting = collections.deque()  # groups of parts
-        try:
-            yield from self._batches(self._groups(epoch, waiting, rng), waiting, rng, start)
-        finally:
-            for part in itertools.chain(*waiting):
-                part.cancel()
-
-    def _groups(self, epoch, waiting, rng):
-        """Yield groups of parts, and whether each is the last one; the next ones are waiting."""
         source, size = self._source, self._circle_length
-        order = np.arange(source.num_parts)
+        order = np.array(source.parts(epoch))
         if self._shuffle:
-            order = rng.permutation(source.num_parts)
-        for at in range(0, len(order), size):
-            group = order[at : at + size].tolist()
-            waiting.append([source.part(number, epoch, self._seed) for number in group])
-            if len(waiting) > max(1, source.parts_ahead // size):
-                yield waiting.popleft(), False
-        while waiting:
-            yield waiting.popleft(), not waiting
-
-    def _batches(self, groups, waiting, rng, start):
-        done, first = 0, start // self._accumulate  # batches of updates
-        ids = lengths = np.zeros(0, np.int64)  # of what the groups before have left
-        left, skipped = None, {}  # the samples themselves, or the parts that have them
-        for parts, is_last in groups:
-            fresh, new = len(ids), [part.lengths() for part in parts]
-            numbers = [(p.number << ROW_BITS) + np.arange(len(n)) for p, n in zip(parts, new)]
-            ids, lengths = np.concatenate([ids, *numbers]), np.concatenate([lengths, *new])
-            batches, rest = self._deal(lengths, fresh, is_last, rng)
-            if done + len(batches) > first:
-                if left is None:
-                    left = _gather(ids[:fresh], skipped)
-                samples = Samples.concatenate([left, *(part.read() for part in parts)])
-                for part in itertools.chain(*waiting):
-                    part.read_ahead()
+            order = order[rng.permutation(len(order))]
+        groups = [order[at : at + size].tolist() for at in range(0, len(order), size)]
+        coming, reading = iter(groups), collections.deque()
+        done, ids, left = 0, np.zeros(0, np.int64), Samples.empty()  # of the groups before
+        try:
+            for group in groups:
+                free = 1 + max(1, source.parts_ahead // size) - len(reading)
+                for numbers in itertools.islice(coming, free):
+                    reading.append([source.read(n, epoch, self._seed) for n in numbers])
+                fresh, parts = len(ids), [result_of(future) for future in reading.popleft()]
+                new = [(n << ROW_BITS) + np.arange(p.count) for n, p in zip(group, parts)]
+                ids, samples = np.concatenate([ids, *new]), Samples.concatenate([left, *parts])
+                batches, rest = self._deal(samples.valid_lengths, fresh, group is groups[-1], rng)
                 yield from self._shares(batches, done, start, samples, ids)
-                left = samples.take(rest)
-                del samples
-            else:
-                skipped.update((part.number, part) for part in parts)
-                skipped = {n: skipped[n] for n in np.unique(ids[rest] >> ROW_BITS).tolist()}
-            done += len(batches)
-            ids, lengths = ids[rest], lengths[rest]
+                done, ids, left = done + len(batches), ids[rest], samples.take(rest)
+                del parts, samples
+        finally:
+            for future in itertools.chain(*reading):
+                future.cancel()
 
     def _deal(self, lengths, fresh, is_last, rng):
         """Deal samples to batches; the samples from number `fresh` on are new."""
@@ -147,12 +126,6 @@ class PretrainingLoader(Loader):
                 elif index >= start:
                     options = self._pad_val, self._round_to, self._context(index)
                     yield make_batch(samples.take(mine), ids[mine], *options, self._source.max_len)
-
-
-def _gather(ids, parts):
-    """Return samples of several parts by their numbers, in that order."""
-    rows = (parts[n >> ROW_BITS].read().take([n & (1 << ROW_BITS) - 1]) for n in ids.tolist())
-    return Samples.concatenate([Samples.empty(), *rows])
 
 
 def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):

@@ -9,54 +9,19 @@ import numpy as np
 from ...errors import InputError
 from .create import PART_BYTES, plan_parts
 from .files import epoch_of, read_lengths, read_shard
-from .processes import Processes, result_of
+from .processes import Processes
 from .text import Corpus, SampleMaker, matching_files
-
-
-class Part:
-    """Samples that are read together, from a file or a span of a text.
-
-    Parameters
-    ----------
-    submit : callable
-        Begin to read them; returns a future of the `Samples`.
-    lengths : callable, optional
-        ``lengths()`` returns the samples' valid lengths without reading the samples. Without it
-        reading begins at once.
-    """
-
-    def __init__(self, number, submit, lengths=None):
-        self.number, self._submit, self._lengths = number, submit, lengths
-        self._future = submit() if lengths is None else None
-
-    def read_ahead(self):
-        """Begin to read, while other parts are used."""
-        if self._future is None:
-            self._future = self._submit()
-
-    def read(self):
-        """Return the samples."""
-        self.read_ahead()
-        return result_of(self._future)
-
-    def lengths(self):
-        """Return the samples' valid lengths."""
-        return self.read().valid_lengths if self._lengths is None else self._lengths()
-
-    def cancel(self):
-        """Don't read what hasn't been read yet."""
-        if self._future is not None:
-            self._future.cancel()
 
 
 class ShardFiles:
     """Files of samples; a few of them are in memory at a time.
 
-    This class and `TextFiles` are the sources of a `PretrainingLoader`. They have ``num_parts`` in
-    each epoch, and ``part(number, epoch, seed)``, a `Part`; ``vocab``; the range of the samples'
-    lengths, from ``shortest`` to ``longest``; ``max_len``, the longest that a padded sample may be;
-    ``parts_ahead``, how many are made while others are used; and ``histogram_of(epoch)``, the
-    number of samples of each length, or None.
+    This class and `TextFiles` are the sources of a `PretrainingLoader`. They have
+    ``parts(epoch)``, the numbers of its parts, and ``read(number, epoch, seed)``, a future of a
+    part's `Samples`; ``vocab``; the range of the samples' lengths, from ``shortest`` to
+    ``longest``; ``max_len``, the longest that a padded sample may be; ``parts_ahead``, how many are
+    made while others are used; and ``histogram_of(epoch)``, the number of samples of each length,
+    or None.
 
     First the vocabularies of all files are compared, and the samples' lengths read. While some
     files are used, a thread reads the next ones.
@@ -93,7 +58,6 @@ class ShardFiles:
             self.paths.sort(key=epoch_of)
         self.vocab, self.max_len = vocab, max_len
         self._one_per_epoch = one_per_epoch
-        self.num_parts = 1 if one_per_epoch else len(self.paths)
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
         lengths = [read_lengths(path, vocab, next_sentence) for path in self.paths]
@@ -110,14 +74,13 @@ class ShardFiles:
         """Return the number of samples of each length in an epoch."""
         return self._histograms[epoch % len(self.paths)] if self._one_per_epoch else self.histogram
 
-    def part(self, number, epoch, seed):
-        """Return a file as a `Part`."""
-        number = epoch % len(self.paths) if self._one_per_epoch else number
-        path = self.paths[number]
-        submit = functools.partial(
-            self._executor.submit, read_shard, path, self.vocab, self.max_len
-        )
-        return Part(number, submit, functools.partial(read_lengths, path, self.vocab))
+    def parts(self, epoch):
+        """Return the numbers of the files of an epoch."""
+        return [epoch % len(self.paths)] if self._one_per_epoch else range(len(self.paths))
+
+    def read(self, number, epoch, seed):
+        """Begin to read a file; return a future of its samples."""
+        return self._executor.submit(read_shard, self.paths[number], self.vocab, self.max_len)
 
     def close(self):
         """End the thread that reads ahead."""
@@ -137,18 +100,22 @@ class TextFiles:
         corpus = Corpus(matching_files(files) if isinstance(files, str) else sorted(files))
         self.vocab = tokenizer.vocab
         self.longest = self.max_len = options.max_seq_length
-        self.num_parts = plan_parts(corpus, part_bytes=part_bytes)
+        self._num_parts = plan_parts(corpus, part_bytes=part_bytes)
         self.parts_ahead = num_workers
         maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
-        make = functools.partial(_make_part, maker, self.num_parts)
+        make = functools.partial(_make_part, maker, self._num_parts)
         self._processes = Processes(make, num_workers)
 
     def histogram_of(self, epoch):
         """Return None: it isn't known."""
 
-    def part(self, number, epoch, seed):
-        """Return the samples of a part of the text as a `Part`."""
-        return Part(number, functools.partial(self._processes.submit, seed, epoch, number))
+    def parts(self, epoch):
+        """Return the numbers of the parts of the text."""
+        return range(self._num_parts)
+
+    def read(self, number, epoch, seed):
+        """Begin to make the samples of a part; return a future of them."""
+        return self._processes.submit(seed, epoch, number)
 
     def close(self):
         """End the processes."""

@@ -173,21 +173,20 @@ class SampleMaker:
         if not documents:
             return Samples.empty()
         rng = np.random.default_rng(seed)
-        if options.next_sentence:
-            tokens, spans = self._draw_pairs(tokens, documents, start, stop, rng)
-            lay_out = self._lay_out_pairs
-        else:
-            tokens, spans = pack_sentences(tokens, documents, options.max_seq_length - 2, self._sep)
-            spans = np.concatenate([spans] * options.dupe_factor)
-            lay_out = self._lay_out_sentences
-        rng.shuffle(spans)
         length = options.max_seq_length
-        samples = Samples.empty(len(spans), length, options.max_predictions_per_seq)
+        if options.next_sentence:
+            tokens, pairs = self._draw_pairs(tokens, documents, start, stop, rng)
+        else:  # pairs without the second segment and its separator
+            tokens, spans = pack_sentences(tokens, documents, length - 2, self._sep)
+            pairs = np.hstack([spans, np.full((len(spans), 3), (0, -1, 0))])
+            pairs = np.concatenate([pairs] * options.dupe_factor)
+        rng.shuffle(pairs)
+        samples = Samples.empty(len(pairs), length, options.max_predictions_per_seq)
         rows = max(1, _NUMBERS // length)
-        for first in range(0, len(spans), rows):
+        for first in range(0, len(pairs), rows):
             part = slice(first, first + rows)
             views = Samples(*(array[part] for array in samples))
-            lay_out(views, tokens, spans[part], rng)
+            self._lay_out(views, tokens, pairs[part], rng)
             self._mask_words(views, rng)
         return samples
 
@@ -230,36 +229,23 @@ class SampleMaker:
         pairs = [draw_pairs(documents, pool, self.options, drawing) for _ in rounds]
         return tokens, np.concatenate(pairs)
 
-    def _lay_out_pairs(self, samples, tokens, pairs, rng):
-        """Write samples of places in the tokens, without masks."""
-        length = self.options.max_seq_length
+    def _lay_out(self, samples, tokens, pairs, rng):
+        """Write samples of places in the tokens, with special tokens and without masks."""
+        ids, length = samples.input_ids, self.options.max_seq_length
         (start_a, count_a, start_b, count_b), labels = cut_pairs(pairs, length - 3, rng)
         valid = count_a + count_b + 3
         rows, columns = np.arange(len(pairs)), np.arange(length)
         behind_a = columns > count_a[:, None]
         positions = behind_a * (start_b - count_a - 1 - start_a)[:, None]
         positions += columns + (start_a - 1)[:, None]
-        self._frame(samples, tokens, positions, valid)
-        samples.input_ids[rows, count_a + 1] = self._sep
-        samples.segment_ids[:] = behind_a & (columns < valid[:, None])
-        samples.segment_ids[rows, count_a + 1] = 0
-        samples.next_sentence_labels[:] = labels
-
-    def _lay_out_sentences(self, samples, tokens, spans, rng):
-        start, end = spans.T
-        positions = np.arange(self.options.max_seq_length) + (start - 1)[:, None]
-        self._frame(samples, tokens, positions, end - start + 2)
-        samples.segment_ids[:] = 0
-        samples.next_sentence_labels[:] = 0
-
-    def _frame(self, samples, tokens, positions, valid):
-        """Write the tokens, with the first and the last special token around them."""
-        ids = samples.input_ids
         tokens.take(positions, mode='clip', out=ids)
         ids[:, 0] = self._cls
-        ids[np.arange(len(ids)), valid - 1] = self._sep
-        np.copyto(ids, self._pad, where=np.arange(ids.shape[1]) >= valid[:, None])
-        samples.valid_lengths[:] = valid
+        ids[rows, count_a + 1] = ids[rows, valid - 1] = self._sep
+        is_text = columns < valid[:, None]
+        np.copyto(ids, self._pad, where=~is_text)
+        samples.segment_ids[:] = behind_a & is_text
+        samples.segment_ids[rows, count_a + 1] = 0
+        samples.next_sentence_labels[:], samples.valid_lengths[:] = labels, valid
 
     def _mask_words(self, samples, rng):
         """Hide the tokens to predict: 80 % become [MASK], 10 % stay, 10 % become any token."""

@@ -64,7 +64,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     flag = f'--{family}_model' if family else '--model'
     words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
     choice = ModelChoice(parse(*words), family)
-    assert not choice.has_task
+    assert not choice.is_folder
     first, tokenizer = choice.build(BertForSequenceClassification, mx.cpu(), num_labels=3)
     assert (first.num_labels, len(tokenizer.vocab)) == (3, 7)
     inputs = mx.nd.array([[2, 5, 6, 3]]), None, mx.nd.array([4])
@@ -72,7 +72,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     assert scores.std() > 0
     first.save_pretrained(str(tmp_path / 'saved'), tokenizer)
     choice = ModelChoice(parse(flag, tmp_path / 'saved'), family)
-    assert choice.is_folder and choice.has_task
+    assert choice.is_folder
     second, tokenizer = choice.build(BertForSequenceClassification, mx.cpu())
     np.testing.assert_allclose(second(*inputs).asnumpy(), scores, atol=1e-6)
     assert tokenizer.tokenize('a b') == ['a', 'b']
@@ -112,7 +112,7 @@ def test_eval_results_have_the_originals_names(case, tmp_path):
     folder = tmp_path / 'out'
     folder.mkdir()
     report, lines = RESULTS[case]
-    write_eval_results(f'{folder}/', report, 7, 0.125)
+    write_eval_results(f'{folder}/', report, {'step': 7, 'train_loss': 0.125})
     found = (folder / 'eval_results.txt').read_text('utf-8').replace(' = ', '=').split()
     assert found == sorted([*lines.split(), 'global_step=7', 'loss=0.125'])
     if 'dev_mismatched' in report:  # the other is beside the folder
@@ -121,7 +121,7 @@ def test_eval_results_have_the_originals_names(case, tmp_path):
 
 def test_eval_results_of_masked_words(tmp_path):
     masked = {'mlm_loss': 2.0, 'nsp_loss': 0.5, 'mlm_acc': 0.25, 'nsp_acc': 0.75}
-    write_eval_results(str(tmp_path), {'eval': masked}, 3, 9.0)
+    write_eval_results(str(tmp_path), {'eval': masked}, {'step': 3, 'train_loss': 9.0})
     found = (tmp_path / 'eval_results.txt').read_text('utf-8').replace(' = ', '=').split()
     assert found[:3] == ['global_step=3', 'loss=2.5', 'masked_lm_accuracy=0.25'] and len(found) == 6
 

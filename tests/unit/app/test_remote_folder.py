@@ -49,7 +49,7 @@ def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
         raise InputError('no')
 
     assert cli.run(main) == 1
-    assert 'error: no; the results stay in' in capsys.readouterr().err
+    assert 'error: the results stay in' in capsys.readouterr().err
     assert len(list(parent.glob('*/out/log.txt'))) == 1
 
 
