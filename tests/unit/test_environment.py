@@ -14,9 +14,6 @@ from script_runs import ROOT
 
 from model_zoo import environment
 
-has_avx2 = pytest.mark.skipif(
-    not {'avx2', 'fma'} <= environment.cpu_flags(), reason='this processor has no AVX2'
-)
 has_amx = pytest.mark.skipif(not environment.may_use_amx(), reason='this processor has no AMX')
 has_mkl = pytest.mark.skipif(environment._mkl_path() is None, reason='MKL is not installed')
 imports_by_itself = pytest.mark.skipif(
@@ -134,12 +131,6 @@ def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
     assert environment.available_processors() == expected
 
 
-@has_avx2
-def test_openblas_uses_avx2():
-    assert facts()[1] in environment._AVX2_KERNELS
-    assert facts_of_a_user()[1] == 'sandybridge'
-
-
 BLAS = """
 import {packages}, mxnet as mx, numpy as np
 from model_zoo.environment import blas
@@ -172,19 +163,16 @@ assert abs(scipy.sparse.linalg.eigs(matrix, 1)[0][0] - 100 * (1 + 1j)) < 1e-6
     run(program, ZOO_BLAS='mkl')
 
 
-@pytest.mark.parametrize(
-    ('value', 'message'),
-    [
-        ('atlas', "ZOO_BLAS is 'atlas'; it may be mkl or openblas"),
-        ('mkl', "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"),
-    ],
-)
-def test_other_values_of_the_switch(monkeypatch, value, message):
-    monkeypatch.setenv('ZOO_BLAS', value)
-    monkeypatch.setattr(environment, '_mkl_path', lambda: None)
-    with pytest.raises(ImportError) as caught:
-        environment._load_blas()
-    assert str(caught.value) == message
+def test_other_values_of_the_switch():
+    program = """
+import model_zoo
+try:
+    import mxnet
+except ImportError as error:
+    print(error)
+"""
+    said = run(program, ZOO_BLAS='atlas')
+    assert said == "ZOO_BLAS is 'atlas'; it may be mkl or openblas"
 
 
 @has_amx
@@ -249,16 +237,10 @@ assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
     [
         lambda x, two, half: x.reshape((two, 6)),
         lambda x, two, half: mx.nd.zeros((two, 3)) + half,
-        lambda x, two, half: mx.nd.full((two,), half),
         lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
-        lambda x, two, half: mx.nd.tile(x, reps=(two, 1)),
         lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
         lambda x, two, half: x[two:] * half + two / (x[two] + half),
         lambda x, two, half: mx.nd.clip(x, half, two) > half,
-        lambda x, two, half: mx.nd.broadcast_to(x.reshape((1, 12)), shape=(two, 12)),
-        lambda x, two, half: mx.nd.SequenceMask(
-            x.reshape((6, 2)), mx.nd.array([1, 2]), True, value=half
-        ),
         lambda x, two, half: mx.sym.reshape(
             mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)
         ).eval(x=x)[0],

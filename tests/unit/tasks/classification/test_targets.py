@@ -1,11 +1,15 @@
 """Targets: labels parsed, metrics by their definitions and at their limits, predictions."""
 
 import warnings
+from types import SimpleNamespace
 
+import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from gluonnlp.data import classification
 
+from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.targets import Classes, LabelSet, Number
@@ -133,6 +137,18 @@ def test_metrics_of_numbers_by_their_definitions():
     warped = Number().scores(labels, np.exp(5 * outputs))
     assert warped['spearman'] == pytest.approx(values['spearman'])
     assert warped['pearson'] != pytest.approx(values['pearson'])
+
+
+def test_the_loss_of_numbers_is_the_squared_difference():
+    block = tiny.initialized(BertForSequenceClassification(tiny.bert_config(), num_labels=1))
+    words, labels = mx.nd.array(np.random.randint(5, 40, (4, 6))), np.random.rand(4)
+    inputs = words, mx.nd.zeros_like(words), mx.nd.array([6, 3, 5, 6])
+    outputs = block(*inputs).asnumpy()
+    expected = np.square(outputs[:, 0] - labels)
+    np.testing.assert_allclose(Number().losses(labels, outputs), expected)
+    batch = SimpleNamespace(inputs=inputs, labels=mx.nd.array(labels))
+    loss = Number().loss(block, batch).asscalar()
+    assert loss == pytest.approx(expected.mean(), rel=1e-5)
 
 
 @pytest.mark.parametrize(
