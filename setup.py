@@ -74,8 +74,6 @@ setup(
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
         'tensorboard': ['tensorboard>=2.14'],
-        'wandb': ['wandb>=0.16'],
-        'mlflow': ['mlflow-skinny>=2.9'],
         'serve': ['fastapi>=0.110', 'starlette>=1.0', 'uvicorn>=0.27', 'prometheus-client>=0.17'],
         'ray': ['ray[serve]>=2.60', 'prometheus-client>=0.17'],
         'remote': ['fsspec>=2025.2', 's3fs>=2025.2'],

@@ -1,136 +1,33 @@
 """BERT: configuration, model, task heads and tokenizer."""
 
-from .config import BertConfig, DistilBertConfig, ElectraConfig
-from .distilbert import (
-    DISTILBERT,
-    DistilBertForMaskedLM,
-    DistilBertForMultipleChoice,
-    DistilBertForQuestionAnswering,
-    DistilBertForSequenceClassification,
-    DistilBertForTokenClassification,
-    DistilBertModel,
-    DistilBertSentenceEncoder,
-    distilbert_6_768_12,
+from . import (
+    config,
+    distilbert,
+    electra,
+    heads,
+    model,
+    roberta,
+    roberta_tokenizer,
+    tokenizer,
+    xlm_roberta,
 )
-from .electra import (
-    ELECTRA,
-    ElectraForMaskedLM,
-    ElectraForMultipleChoice,
-    ElectraForPreTraining,
-    ElectraForQuestionAnswering,
-    ElectraForSequenceClassification,
-    ElectraForTokenClassification,
-    ElectraModel,
-    ElectraSentenceEncoder,
-    electra_12_256_4,
-    electra_12_768_12,
-    electra_24_1024_16,
-)
-from .heads import (
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForNextSentencePrediction,
-    BertForPreTraining,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertSentenceEncoder,
-    BertTask,
-)
-from .model import BertBlock, BertModel
-from .roberta import (
-    ROBERTA,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaForMultipleChoice,
-    RobertaForQuestionAnswering,
-    RobertaForSequenceClassification,
-    RobertaForTokenClassification,
-    RobertaModel,
-    RobertaSentenceEncoder,
-    roberta_6_768_12,
-    roberta_12_768_12,
-    roberta_24_1024_16,
-)
-from .roberta_tokenizer import RobertaTokenizer, XLMRobertaTokenizer
-from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
-from .xlm_roberta import (
-    XLMR,
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
-    XLMRobertaForMultipleChoice,
-    XLMRobertaForQuestionAnswering,
-    XLMRobertaForSequenceClassification,
-    XLMRobertaForTokenClassification,
-    XLMRobertaModel,
-    XLMRobertaSentenceEncoder,
-    xlmr_12_768_12,
-    xlmr_24_1024_16,
-)
+from .config import *
+from .distilbert import *
+from .electra import *
+from .heads import *
+from .model import *
+from .roberta import *
+from .roberta_tokenizer import *
+from .tokenizer import *
+from .xlm_roberta import *
 
-__all__ = [
-    'DISTILBERT',
-    'ELECTRA',
-    'ROBERTA',
-    'XLMR',
-    'BasicTokenizer',
-    'BertBlock',
-    'BertConfig',
-    'BertForMaskedLM',
-    'BertForMultipleChoice',
-    'BertForNextSentencePrediction',
-    'BertForPreTraining',
-    'BertForQuestionAnswering',
-    'BertForSequenceClassification',
-    'BertForTokenClassification',
-    'BertModel',
-    'BertSPTokenizer',
-    'BertSentenceEncoder',
-    'BertTask',
-    'BertTokenizer',
-    'DistilBertConfig',
-    'DistilBertForMaskedLM',
-    'DistilBertForMultipleChoice',
-    'DistilBertForQuestionAnswering',
-    'DistilBertForSequenceClassification',
-    'DistilBertForTokenClassification',
-    'DistilBertModel',
-    'DistilBertSentenceEncoder',
-    'ElectraConfig',
-    'ElectraForMaskedLM',
-    'ElectraForMultipleChoice',
-    'ElectraForPreTraining',
-    'ElectraForQuestionAnswering',
-    'ElectraForSequenceClassification',
-    'ElectraForTokenClassification',
-    'ElectraModel',
-    'ElectraSentenceEncoder',
-    'RobertaConfig',
-    'RobertaForMaskedLM',
-    'RobertaForMultipleChoice',
-    'RobertaForQuestionAnswering',
-    'RobertaForSequenceClassification',
-    'RobertaForTokenClassification',
-    'RobertaModel',
-    'RobertaSentenceEncoder',
-    'RobertaTokenizer',
-    'WordpieceTokenizer',
-    'XLMRobertaConfig',
-    'XLMRobertaForMaskedLM',
-    'XLMRobertaForMultipleChoice',
-    'XLMRobertaForQuestionAnswering',
-    'XLMRobertaForSequenceClassification',
-    'XLMRobertaForTokenClassification',
-    'XLMRobertaModel',
-    'XLMRobertaSentenceEncoder',
-    'XLMRobertaTokenizer',
-    'distilbert_6_768_12',
-    'electra_12_256_4',
-    'electra_12_768_12',
-    'electra_24_1024_16',
-    'roberta_6_768_12',
-    'roberta_12_768_12',
-    'roberta_24_1024_16',
-    'xlmr_12_768_12',
-    'xlmr_24_1024_16',
-]
+__all__ = []
+__all__ += config.__all__
+__all__ += distilbert.__all__
+__all__ += electra.__all__
+__all__ += heads.__all__
+__all__ += model.__all__
+__all__ += roberta.__all__
+__all__ += roberta_tokenizer.__all__
+__all__ += tokenizer.__all__
+__all__ += xlm_roberta.__all__

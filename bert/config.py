@@ -6,6 +6,8 @@ from operator import attrgetter
 from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
 
+__all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
+
 DISTILBERT_EPS = 1e-12  # epsilon of layer normalization, which its files don't name
 
 

@@ -15,6 +15,18 @@ from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import BertTokenizer
 
+__all__ = [
+    'DISTILBERT',
+    'DistilBertForMaskedLM',
+    'DistilBertForMultipleChoice',
+    'DistilBertForQuestionAnswering',
+    'DistilBertForSequenceClassification',
+    'DistilBertForTokenClassification',
+    'DistilBertModel',
+    'DistilBertSentenceEncoder',
+    'distilbert_6_768_12',
+]
+
 _NAMES = {
     'encoder.layer.': 'transformer.layer.',
     'self.query': 'q_lin',
@@ -42,7 +54,7 @@ def _mappings(head, has_dropout):
     }
 
 
-class DistilBertBlock(variants.Typeless, variants.VariantBlock):
+class DistilBertBlock(variants.Typeless):
     config_class = DistilBertConfig
     architectures = DISTILBERT_ARCHITECTURES
     optional_parts = ('decoder',)

@@ -17,6 +17,21 @@ from .mapping import huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import BertTokenizer
 
+__all__ = [
+    'ELECTRA',
+    'ElectraForMaskedLM',
+    'ElectraForMultipleChoice',
+    'ElectraForPreTraining',
+    'ElectraForQuestionAnswering',
+    'ElectraForSequenceClassification',
+    'ElectraForTokenClassification',
+    'ElectraModel',
+    'ElectraSentenceEncoder',
+    'electra_12_256_4',
+    'electra_12_768_12',
+    'electra_24_1024_16',
+]
+
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
     'cls.predictions.decoder': 'generator_lm_head',
@@ -42,7 +57,7 @@ def _mappings(head, has_dropout):
     return {'huggingface': huggingface_mapping('electra', _NAMES, _OUTSIDE, head, after)}
 
 
-class ElectraBlock(variants.VariantBlock):
+class ElectraBlock:
     config_class = ElectraConfig
     architectures = ELECTRA_ARCHITECTURES
     optional_parts = ('decoder',)

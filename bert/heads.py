@@ -12,7 +12,7 @@ from mxnet.gluon import nn
 
 from model_zoo.blocks.config import check_field
 from model_zoo.blocks.task_mixin import TaskMixin
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import UnknownNameError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.losses import (
     cross_entropy,
@@ -25,6 +25,18 @@ from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of
 from model_zoo.util.choices import POOLINGS
 
 from .model import BertBlock, BertModel
+
+__all__ = [
+    'BertForMaskedLM',
+    'BertForMultipleChoice',
+    'BertForNextSentencePrediction',
+    'BertForPreTraining',
+    'BertForQuestionAnswering',
+    'BertForSequenceClassification',
+    'BertForTokenClassification',
+    'BertSentenceEncoder',
+    'BertTask',
+]
 
 
 class BertTask(TaskMixin, BertBlock):
@@ -152,7 +164,7 @@ class BertForSequenceClassification(BertTask):
 class BertForMultipleChoice(BertTask):
     """The best of several continuations; any number of choices.
 
-    With `num_choices` all examples must have this number; by default any number is allowed.
+    `num_choices` is for pytorch-pretrained-bert's signature.
 
     Inputs
     ------
@@ -175,12 +187,6 @@ class BertForMultipleChoice(BertTask):
         super().__init__(bert, **options)
         self.num_choices = num_choices
         self._make_classifier(1, dropout)
-
-    def check(self, inputs):
-        super().check(inputs)
-        choices = inputs['words'].shape[1]
-        if self.num_choices not in (None, choices):
-            raise InputError(f'words has {choices} choices, and num_choices is {self.num_choices}')
 
     def hybrid_forward(
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None

@@ -194,10 +194,10 @@ _PYTORCHIC = {
 }
 
 
-def bert_mappings(dropout=0):
-    """Return the `Mapping` of each format, by its name."""
+def bert_mappings(head_rules, has_dropout):
+    """Return the `Mapping` of each format, by its name; BERT's heads have no rules of their own."""
     return {
-        'gluonnlp': _GLUONNLP[bool(dropout)],
+        'gluonnlp': _GLUONNLP[has_dropout],
         'huggingface': _HUGGINGFACE,
         'tensorflow': _TENSORFLOW,
         'pytorchic': _PYTORCHIC[False],

@@ -17,6 +17,8 @@ from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import bert_mappings
 
+__all__ = ['BertBlock', 'BertModel']
+
 #: values of the input `output_all_encoded_layers`, as lists without arrays
 _ALL_LAYERS, _LAST_LAYER = [], [[]]
 
@@ -35,13 +37,20 @@ class BertBlock(AttentionBlock):
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
     dropout_rate = 0  # of a head, before its dense layer
+    #: rules for the names of the head's parameters, before those that all classes share
+    head_rules = ()
+    #: ``make_mappings(head_rules, has_dropout)``: `Mapping` by format
+    make_mappings = staticmethod(bert_mappings)
 
     @classmethod
     def name_maps(cls, config):
-        return bert_mappings()
+        # GluonNLP's names depend on whether there is a dropout, which a file doesn't say
+        plain, other = (cls.make_mappings(cls.head_rules, has) for has in (False, True))
+        more = {f'{name}, dropout': other[name] for name in other if other[name] != plain[name]}
+        return {**plain, **more}
 
     def mappings(self):
-        return bert_mappings(self.dropout_rate)
+        return self.make_mappings(self.head_rules, bool(self.dropout_rate))
 
     @property
     def fuses_in_onnx(self):

@@ -14,6 +14,21 @@ from .config import BertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
 
+__all__ = [
+    'ROBERTA',
+    'RobertaConfig',
+    'RobertaForMaskedLM',
+    'RobertaForMultipleChoice',
+    'RobertaForQuestionAnswering',
+    'RobertaForSequenceClassification',
+    'RobertaForTokenClassification',
+    'RobertaModel',
+    'RobertaSentenceEncoder',
+    'roberta_6_768_12',
+    'roberta_12_768_12',
+    'roberta_24_1024_16',
+]
+
 
 @dataclasses.dataclass
 class RobertaConfig(BertConfig):
@@ -69,7 +84,7 @@ def _mappings(head, has_dropout):
     }
 
 
-class RobertaBlock(variants.Typeless, variants.VariantBlock):
+class RobertaBlock(variants.Typeless):
     config_class = RobertaConfig
     architectures = ROBERTA_ARCHITECTURES
     optional_parts = ('pooler', 'decoder')

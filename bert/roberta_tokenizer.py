@@ -5,9 +5,10 @@ from tokenizers import AddedToken, processors
 from model_zoo.errors import InputError
 from model_zoo.tokenization import Tokenizer
 from model_zoo.tokenization.bpe import byte_level, read_pairs
-from model_zoo.tokenization.library_files import token_id
 
 from .sentence_pieces import open_model, unigrams
+
+__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
 
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 
@@ -82,7 +83,7 @@ class XLMRobertaTokenizer(Tokenizer):
         rust.post_processor = processors.TemplateProcessing(
             single='<s> $A </s>',
             pair='<s> $A </s> </s> $B </s>',
-            special_tokens=[(token, token_id(rust, token)) for token in ('<s>', '</s>')],
+            special_tokens=[(token, rust.token_to_id(token)) for token in ('<s>', '</s>')],
         )
         return rust
 
@@ -90,6 +91,6 @@ class XLMRobertaTokenizer(Tokenizer):
 def _add_special_tokens(rust):
     """Keep the special tokens whole; the mask takes the space before it."""
     for token in _TOKENS:
-        if token_id(rust, token) is None:
+        if rust.token_to_id(token) is None:
             raise InputError(f'the vocabulary has no {token}: is it of RoBERTa or XLM-R?')
     rust.add_special_tokens([AddedToken(token, lstrip=token == '<mask>') for token in _TOKENS])

@@ -38,6 +38,8 @@ from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
 from .sentence_pieces import open_model, save_model, segment
 
+__all__ = ['BasicTokenizer', 'BertSPTokenizer', 'BertTokenizer', 'WordpieceTokenizer']
+
 
 class BertTokenizerBase(Tokenizer):
     """A vocabulary with BERT's special tokens, which stand around texts as BERT has them."""

@@ -10,28 +10,6 @@ from .catalogue import FIXED, HPARAMS, OPTIONS
 from .model import BertModel
 
 
-class VariantBlock:
-    """A block whose parameters have other names in other programs' files than BERT's."""
-
-    #: rules for the names of the head's parameters, before those that all classes share
-    head_rules = ()
-
-    @staticmethod
-    def make_mappings(head_rules, has_dropout):
-        """Return `Mapping` by format; see `gluonnlp_mapping` and `huggingface_mapping`."""
-        raise NotImplementedError
-
-    @classmethod
-    def name_maps(cls, config):
-        # GluonNLP's names depend on whether there is a dropout, which a file doesn't say
-        with_dropout = cls.make_mappings(cls.head_rules, True)
-        renamed = {f'{name}, dropout': mapping for name, mapping in with_dropout.items()}
-        return {**cls.make_mappings(cls.head_rules, False), **renamed}
-
-    def mappings(self):
-        return self.make_mappings(self.head_rules, bool(self.dropout_rate))
-
-
 class Typeless:
     """A block without token types: it accepts them and leaves them out."""
 

@@ -6,6 +6,20 @@ from . import roberta, variants
 from .catalogue import XLMR_ARCHITECTURES
 from .roberta_tokenizer import XLMRobertaTokenizer
 
+__all__ = [
+    'XLMR',
+    'XLMRobertaConfig',
+    'XLMRobertaForMaskedLM',
+    'XLMRobertaForMultipleChoice',
+    'XLMRobertaForQuestionAnswering',
+    'XLMRobertaForSequenceClassification',
+    'XLMRobertaForTokenClassification',
+    'XLMRobertaModel',
+    'XLMRobertaSentenceEncoder',
+    'xlmr_12_768_12',
+    'xlmr_24_1024_16',
+]
+
 
 @dataclasses.dataclass
 class XLMRobertaConfig(roberta.RobertaConfig):

@@ -7,18 +7,12 @@
 originals' format.
 """
 
-import functools
 import itertools
 import logging
 import os
 import sys
 
-from model_zoo.app.arguments import (
-    add_encoding,
-    add_many_files_arguments,
-    engine_of,
-    take_model,
-)
+from model_zoo.app.arguments import add_encoding, engine_of, take_model
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.errors import InputError
 from model_zoo.util.choices import ENGINES, OOV_WAYS, POOLINGS, PRECISIONS
@@ -79,7 +73,6 @@ def _parse(argv, model):
     add('--prompt_name', help="name of one of the model's own prompts")
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help=f'write to this file, .{", .".join(FORMATS)}, instead of printing')
-    add_many_files_arguments(arguments, source, FORMATS)
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add(
         '--dtype',
@@ -96,10 +89,10 @@ def _parse(argv, model):
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
     texts = take_model(args, 'model', args.words)
-    if texts and (args.sentences or args.files):
-        raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences and --files')
+    if texts and args.sentences:
+        raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences')
     args.sentences = args.sentences or texts
-    if not (args.sentences or args.file or args.files):
+    if not (args.sentences or args.file):
         taken = f'; {args.words[0]!r:.60} was read as the model' if args.words else ''
         arguments.error(f'there is no text: write MODEL TEXT, or give --sentences or --file{taken}')
     if args.text_column and not args.file:
@@ -136,20 +129,35 @@ def _vectors(embedding, sentences, args, on_batch=None):
     return embedding.iter_sentence_vectors(sentences, *options, on_batch)
 
 
-def _write(path, embedding, sentences, args, on_batch=None):
-    """Write the vectors to a file; returns the number of sentences."""
+def _open(args):
+    from .embedding import BertEmbedding
+
+    names = 'dtype', 'model', 'dataset_name', 'params_path', 'max_seq_length', 'batch_size'
+    return BertEmbedding(
+        ctx=get_ctx(args.gpu),
+        engine=engine_of(args.engine, args.dtype, args.file),
+        **{name: vars(args)[name] for name in (*names, 'sentencepiece')},
+    )
+
+
+def _write(args):
+    """Write the vectors to a file."""
+    from model_zoo.util.display import counted
+
     from .writers import open_writer
 
-    count = 0
+    total, count = None, 0
+    if args.file is None or os.path.isfile(args.file):  # a pipe can be read only once
+        total = sum(1 for _ in _sentences(args))
     # the file first, to fail before the model is loaded
-    with open_writer(path) as writer:
-        for result in _vectors(embedding(), sentences, args, on_batch):
+    with open_writer(args.output) as writer, counted('sentences', total, leave=True) as on_batch:
+        for result in _vectors(_open(args), _sentences(args), args, on_batch):
             count += 1
             if args.pooling is None:
                 writer.words(*result)
             else:
                 writer.sentence(result)
-    return count
+    logger.info('sentences in %s: %d', args.output, count)
 
 
 def _print(args, as_original):
@@ -164,50 +172,12 @@ def _print(args, as_original):
         shown = {'threshold': sys.maxsize}
     texts, sentences = itertools.tee(_sentences(args))
     with np.printoptions(**shown, legacy='1.21'):  # arrays as the original prints them
-        results = _vectors(_open(args.gpu, _options(args)), sentences, args)
-        for text, result in zip(texts, results):
+        for text, result in zip(texts, _vectors(_open(args), sentences, args)):
             print(f'Text: {text.encode("utf-8", "replace").decode("utf-8")}')  # lone surrogates
             if args.pooling:
                 print(f'Sentence embedding: {result!r}')
             else:
                 print(f'Tokens embedding: {result[1]}')
-
-
-def _options(args):
-    """Return the options of `BertEmbedding`."""
-    names = 'dtype', 'model', 'dataset_name', 'params_path', 'max_seq_length', 'batch_size'
-    return {
-        **{name: getattr(args, name) for name in (*names, 'sentencepiece')},
-        'engine': engine_of(args.engine, args.dtype, args.file or args.files),
-    }
-
-
-def _open(gpu, options):
-    from .embedding import BertEmbedding
-
-    return BertEmbedding(ctx=get_ctx(gpu), **dict(options))
-
-
-_opened = functools.lru_cache(maxsize=1)(_open)  # for the tasks of a worker
-
-
-def _embed_files(args):
-    """Write a file of vectors for each of ``--files``."""
-    from model_zoo.app.many_files import run_over_files
-    from model_zoo.util.reading import state_of
-
-    names = 'gpu', 'oov_way', 'pooling', 'normalize', 'prompt', 'prompt_name', 'output_format'
-    paths = filter(None, [args.model, args.params_path, args.sentencepiece])
-    states = [sorted(state_of(path)) for path in paths]
-    settings = [_options(args), *(vars(args)[name] for name in names), *states]
-    count = run_over_files(functools.partial(_embed_file, args), args, settings)
-    logger.info('texts in %s: %d', args.output_dir, count)
-
-
-def _embed_file(args, task):
-    """Write the vectors of a file's texts; for a worker."""
-    embedding = _opened(args.gpu, tuple(_options(args).items()))
-    return _write(task.output, lambda: embedding, map(str.strip, task.lines()), args)
 
 
 def embed(argv=None):
@@ -222,23 +192,10 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
     for name in ('normalize', 'prompt', 'prompt_name'):
         if vars(args)[name] and not args.pooling:
             raise InputError('is for sentence vectors: also give `pooling`', field=name)
-    if args.files:
-        _embed_files(args)
-        return
-    if args.output_dir or args.ray:
-        raise InputError('--output_dir and --ray go with --files')
-    if not args.output:
+    if args.output:
+        _write(args)
+    else:
         _print(args, as_original)
-        return
-    from model_zoo.util.display import counted
-
-    total = None
-    if args.file is None or os.path.isfile(args.file):  # a pipe can be read only once
-        total = sum(1 for _ in _sentences(args))
-    with counted('sentences', total, leave=True) as on_batch:
-        open_embedding = functools.partial(_open, args.gpu, _options(args))
-        count = _write(args.output, open_embedding, _sentences(args), args, on_batch)
-    logger.info('sentences in %s: %d', args.output, count)
 
 
 def console():

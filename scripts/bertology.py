@@ -20,7 +20,7 @@ from model_zoo.app import cli, originals
 from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
 from model_zoo.errors import InputError
 from model_zoo.tasks.settings import ClassificationSettings
-from model_zoo.training.settings import DeviceSettings, NamedModelSettings
+from model_zoo.training.settings import DeviceSettings, ModelSettings
 
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
 
@@ -63,7 +63,7 @@ def parse_arguments(argv=None):
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must remain')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
     add_fields(parser, ClassificationSettings, 'encoding')
-    add_settings(parser, NamedModelSettings)
+    add_settings(parser, ModelSettings)
     add_fields(parser, DeviceSettings, 'gpu')
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')
     parser.add_argument('--output_dir', default='./output_dir')

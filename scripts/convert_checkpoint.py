@@ -157,6 +157,7 @@ def verify(block, path):
     wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:
         raise CheckpointError(f'{path} does not give back what was written: {", ".join(wrong)}')
+    log.info('%s: written, read again, equal', path)
 
 
 def convert_corpus(path, output, target):
@@ -166,19 +167,17 @@ def convert_corpus(path, output, target):
     from transfo_xl import TransfoXLCorpus
 
     corpus = TransfoXLCorpus.from_file(path)
-    paths = corpus.save_pretrained(output, format=target)
-    again = TransfoXLCorpus.from_file(paths[1])
+    _, written = corpus.save_pretrained(output, format=target)
+    again = TransfoXLCorpus.from_file(written)
     same = corpus.vocab.idx2sym == again.vocab.idx2sym
-    for name in ('train', 'valid', 'test'):
-        ours, theirs = getattr(corpus, name), getattr(again, name)
-        parts = [(ours, theirs)]
-        if isinstance(ours, list):
-            same = same and len(ours) == len(theirs)
-            parts = zip(ours, theirs)
-        same = same and all(np.array_equal(one, other) for one, other in parts)
+    for ours, theirs in zip(*((each.train, each.valid, each.test) for each in (corpus, again))):
+        if isinstance(ours, list):  # of sentences
+            same = same and list(map(list, ours)) == list(map(list, theirs))
+        else:
+            same = same and np.array_equal(ours, theirs)
     if not same:
-        raise CheckpointError(f'{paths[1]} does not give back what was written')
-    log.info('%s: written as %s, read again, equal', ' and '.join(paths), target)
+        raise CheckpointError(f'{written} does not give back what was written')
+    log.info('%s: written as %s, read again, equal', written, target)
 
 
 def main(argv=None):
@@ -190,9 +189,7 @@ def main(argv=None):
         return
     block = read(args)
     is_file = os.path.splitext(args.output)[1] in EXTENSIONS
-    path = (write_file if is_file else write)(block, args.output, args.target)
-    verify(block, path)
-    log.info('%s: written as %s, read again, equal', path, args.target)
+    verify(block, (write_file if is_file else write)(block, args.output, args.target))
 
 
 if __name__ == '__main__':

@@ -24,7 +24,7 @@ from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.settings import SampleSettings
-from model_zoo.training.settings import lower_case, setting, settings
+from model_zoo.training.settings import Count, lower_case, setting
 from model_zoo.util.files import make_output_dir
 from model_zoo.util.remote import is_file, is_url, join, names_in
 
@@ -36,8 +36,7 @@ logger = logging.getLogger('create_pretraining_data')
 BASE = 'bert_12_768_12'  # its data sets name the vocabularies
 
 
-@settings(max_length=512, max_predictions_per_seq=80)
-class CreateSettings(SampleSettings):
+class CreateSettings(SampleSettings, max_length=512, max_predictions_per_seq=80):
     """The flags of GluonNLP's script, and this project's."""
 
     title = 'data'
@@ -46,42 +45,23 @@ class CreateSettings(SampleSettings):
         None, 'text in UTF-8; wildcards and commas for several files', flag={'required': True}
     )
     output_dir: str | None = setting(None, 'folder for part-000.npz, part-001.npz and so on')
-    output_file: str | None = setting(
-        None, "instead of `output_dir`: Google's TFRecord file, or several, separated by commas"
-    )
-    json_epochs: bool = setting(
-        False, "write pytorch-pretrained-bert's epoch_0.json and so on, `dupe_factor` files"
-    )
-    vocab: str | None = setting(
-        None,
-        'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
-        'model; a folder; or a file such as vocab.txt',
-    )
-    sentencepiece: str | None = setting(
-        None, 'SentencePiece model instead of `vocab`', excludes=('vocab',)
-    )
+    output_file: str | None = setting(None, "or Google's TFRecord files, separated by commas")
+    json_epochs: bool = setting(False, "write pytorch-pretrained-bert's epoch_0.json and so on")
+    vocab: str | None = setting(None, 'a data set or model, a folder, or a file such as vocab.txt')
+    sentencepiece: str | None = setting(None, 'instead of `vocab`', excludes='vocab')
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
     do_lower_case: bool | None = lower_case()
     sp_nbest: int = setting(0, 'sample from this many best segmentations')
     sp_alpha: float = setting(1.0, 'inverse temperature of that sampling')
     random_seed: int = setting(12345)
-    dupe_factor: int = setting(5, 'number of passes over the text', at_least=1)
+    dupe_factor: Count = setting(5, 'number of passes over the text')
     verbose: bool = setting(False, 'show a sample')
-    num_workers: int = setting(8, 'processes; at most one per processor', at_least=1)
-    num_outputs: int = setting(1, 'minimum number of files; large texts get more', at_least=1)
-    part_mb: float = setting(
-        8.0,
-        'size of the text that is read at a time, and makes one '
-        "file; it determines a worker's memory",
-        above=0,
-        below=float('inf'),
-    )
+    num_workers: Count = setting(8, 'processes; at most one per processor')
+    num_outputs: Count = setting(1, 'minimum number of files; large texts get more')
+    part_mb: float = setting(8.0, "size of a part of the text, in a worker's memory", above=0)
     resume: bool = setting(False, 'skip the parts that an earlier run finished')
     ray: str | None = setting(
-        None,
-        'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
-        'this machine) or local',
-        flag={'metavar': 'ADDRESS'},
+        None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto or local'
     )
 
     def derived(self):
@@ -137,10 +117,10 @@ def make_tokenizer(args):
         named = get_entry(*name).family
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
-    families = [f for f in list_families() if 'bert' in (f.name, f.variant_of)]
+    bert = get_family('bert')
+    families = [bert, *(family for family in list_families() if family.variant_of == 'bert')]
     if named is None:
-        fitting = (family for family in families if family.takes_vocab(file))
-        family = next(fitting, get_family('bert'))
+        family = next((each for each in families if each.takes_vocab(file)), bert)
     else:
         family = get_family(named)
         if family not in families:

@@ -23,8 +23,6 @@ EXTRAS = {
     'horovod': ('horovod',),
     'datasets': ('datasets',),
     'tensorboard': ('tensorboard',),
-    'wandb': ('wandb',),
-    'mlflow': ('mlflow',),
     'serve': ('fastapi', 'uvicorn'),
     'ray': ('ray',),
     'remote': ('fsspec', 's3fs'),

@@ -12,6 +12,8 @@ with the loss at the ends of lines added to the words'.
 
 import os
 
+import numpy as np
+
 from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
@@ -19,7 +21,7 @@ from model_zoo.errors import InputError
 from model_zoo.pretrained import find_files, resolve
 from model_zoo.tasks.language_model import evaluate_perplexity
 from model_zoo.tasks.tables import check_files
-from model_zoo.training.settings import Settings, setting, settings
+from model_zoo.training.settings import Count, Settings, gpu_number, setting
 from model_zoo.util.files import make_writable_dir
 from transfo_xl import SegmentReader, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer
 from transfo_xl.corpus import TransfoXLCorpus
@@ -27,7 +29,6 @@ from transfo_xl.corpus import TransfoXLCorpus
 SPLITS = ('valid', 'test')
 
 
-@settings()
 class PerplexitySettings(Settings):
     """The flags of pytorch-pretrained-bert's script, and this project's."""
 
@@ -35,26 +36,20 @@ class PerplexitySettings(Settings):
 
     model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
     dataset: str | None = setting(
-        None,
-        'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
-        "corpus that TransfoXLCorpus or the originals wrote; default: the model's folder",
+        None, "folder with texts, or a corpus of TransfoXLCorpus; default: the model's folder"
     )
-    text_file: str | None = setting(
-        None, 'a text in UTF-8, instead of `dataset`', excludes=('dataset',)
-    )
+    text_file: str | None = setting(None, 'instead of `dataset`', excludes='dataset')
     split: str = setting('test', 'which part of `dataset`', choices=['all', *SPLITS])
-    batch_size: int = setting(10, 'number of streams that the text is split into', at_least=1)
-    tgt_len: int = setting(128, 'tokens per segment', at_least=1)
+    batch_size: Count = setting(10, 'number of streams that the text is split into')
+    tgt_len: Count = setting(128, 'tokens per segment')
     ext_len: int = setting(0, 'tokens that the next segment repeats')
     mem_len: int = setting(1600, 'positions in the memory')
     clamp_len: int = setting(1000, 'upper bound of distances; 0: no bound')
     same_length: bool = setting(False, 'each position attends to mem_len others')
     work_dir: str = setting(None, 'folder for the results', flag={'required': True})
     no_log: bool = setting(False, 'write no log file')
-    gpu: int | None = setting(
-        None, 'number of the GPU to use; default: the CPU', flag={'nargs': '?', 'const': 0}
-    )
-    no_cuda: bool = setting(False, 'use the CPU (the default)', excludes=('gpu',))
+    gpu: int | None = gpu_number()
+    no_cuda: bool = setting(False, 'use the CPU (the default)', excludes='gpu')
 
     def check(self):
         super().check()
@@ -69,28 +64,24 @@ def parse_arguments(argv=None):
     return parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
 
 
-def folder_of(model):
-    """Return the folder of a model's weights."""
-    if os.path.isdir(model):
-        return model
-    return os.path.dirname(find_files(*resolve(model), vocab=False).weights)
-
-
 def read_texts(args, tokenizer):
     """Return the token ids of the requested texts, by their names."""
     if args.text_file:
         name = os.path.basename(args.text_file)
         return {name: tokenizer.encode_file(args.text_file, ordered=True)}
-    folder, texts, corpus = args.dataset or folder_of(args.model_name), {}, None
+    folder = args.dataset or args.model_name
+    if not os.path.isdir(folder):  # the folder of a model's weights
+        folder = os.path.dirname(find_files(*resolve(folder), vocab=False).weights)
+    texts = {}
     for split in SPLITS if args.split == 'all' else [args.split]:
         paths = [os.path.join(folder, name) for name in (f'{split}.txt', f'wiki.{split}.tokens')]
         path = next(filter(os.path.isfile, paths), None)
         if path is not None:
             texts[split] = tokenizer.encode_file(path, ordered=True)
             continue
-        corpus = corpus or read_corpus(folder, tokenizer)
-        texts[split] = getattr(corpus, split)
-        if not hasattr(texts[split], 'shape'):
+        corpus = read_corpus(folder, tokenizer)
+        texts[split] = {'valid': corpus.valid, 'test': corpus.test}[split]
+        if not isinstance(texts[split], np.ndarray):
             raise InputError(f'{folder!r} has no {split} text that is one text')
     return texts
 
@@ -99,8 +90,7 @@ def read_corpus(folder, tokenizer):
     try:
         corpus = TransfoXLCorpus.from_pretrained(folder)
     except InputError as error:
-        wanted = ', '.join(f'{split}.txt' for split in SPLITS)
-        raise InputError(f'no texts ({wanted}) in {folder!r}, and {error}') from error
+        raise InputError(f'no texts (valid.txt, test.txt) in {folder!r}, and {error}') from error
     if corpus.vocab.idx2sym != tokenizer.idx2sym:
         raise InputError(
             f'the corpus in {folder!r} has another vocabulary than the model: give `text_file`'

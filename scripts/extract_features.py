@@ -33,13 +33,15 @@ from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
 from model_zoo.training.settings import (
-    BertSettings,
+    Count,
+    ModelSettings,
+    gpu_number,
     lower_case,
     setting,
-    settings,
     text_encoding,
     token_limit,
 )
+from model_zoo.util.choices import PRECISIONS
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
 from model_zoo.util.reading import read_lines
@@ -57,8 +59,7 @@ def layer_numbers(text):
         ) from None
 
 
-@settings()
-class FeatureSettings(BertSettings):
+class FeatureSettings(ModelSettings, model='bert_12_768_12'):
     """The flags of the originals' scripts."""
 
     title = 'features'
@@ -66,7 +67,7 @@ class FeatureSettings(BertSettings):
     input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
     output_file: str = setting(None, 'JSON lines', flag={'required': True})
     layers: list[int] = setting(
-        [-1, -2, -3, -4],
+        (-1, -2, -3, -4),
         '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
@@ -74,10 +75,10 @@ class FeatureSettings(BertSettings):
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
     encoding: str | None = text_encoding()
-    batch_size: int = setting(32, at_least=1)
+    batch_size: Count = setting(32)
     do_lower_case: bool | None = lower_case()
-    gpu: int | None = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
-    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
+    gpu: int | None = gpu_number()
+    dtype: str = setting('float32', choices=PRECISIONS)
 
     def check(self):
         super().check()
@@ -126,21 +127,17 @@ def extract(model, tokenizer, args, ctx, lines):
         yield from zip(encoded, vectors)
 
 
-def write_json_lines(path, results, layers):
-    """Write Google's format: a line of JSON for each line of the input."""
-    with atomic_write(path) as file:
-        for number, (encoding, vectors) in enumerate(results):
-            values = np.round(vectors.astype(np.float64), 6).tolist()
-            features = [
-                {
-                    'token': token,
-                    'layers': [
-                        {'index': index, 'values': value} for index, value in zip(layers, row)
-                    ],
-                }
-                for token, row in zip(encoding.tokens, values)
-            ]
-            file.write(json.dumps({'linex_index': number, 'features': features}) + '\n')
+def json_line(number, tokens, vectors, layers):
+    """Return a line of Google's format for a line of the input."""
+    values = np.round(vectors.astype(np.float64), 6).tolist()
+    features = [
+        {
+            'token': token,
+            'layers': [{'index': index, 'values': value} for index, value in zip(layers, row)],
+        }
+        for token, row in zip(tokens, values)
+    ]
+    return json.dumps({'linex_index': number, 'features': features}) + '\n'
 
 
 def parse_arguments(argv=None):
@@ -151,32 +148,9 @@ def parse_arguments(argv=None):
     return parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
 
 
-def make_model(args, ctx):
-    """Return BERT with the outputs of all layers, and its tokenizer."""
-    from model_zoo.app.model_choice import ModelChoice
-
-    options = {
-        'do_lower_case': args.do_lower_case,
-        'use_pooler': False,
-        'output_all_encodings': True,
-    }
-    return ModelChoice(args, family='bert').build(None, ctx, **options)
-
-
-def check_model(args, model):
-    """Return the settings with a length that the model takes; InputError if it lacks a layer."""
-    count = model.config.num_layers
-    for layer in args.layers:
-        if not -count <= layer < count:
-            raise InputError(
-                f'{layer}: the model has {count} layers: give numbers from {-count} to {count - 1}',
-                field='layers',
-            )
-    return args.fit_length('max_length', model.context_length)
-
-
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.model_choice import ModelChoice
     from model_zoo.tasks.tables import check_files
 
     check_files(args, 'input_file')
@@ -189,20 +163,28 @@ def main(argv=None):
     if not count:
         raise InputError(f'{args.input_file!r} is empty', field='input_file')
     ctx = cli.get_ctx(args.gpu)
-    model, tokenizer = make_model(args, ctx)
-    args = check_model(args, model)
+    options = {'do_lower_case': args.do_lower_case, 'use_pooler': False}
+    model, tokenizer = ModelChoice(args, family='bert').build(
+        None, ctx, output_all_encodings=True, **options
+    )
+    layers = model.config.num_layers
+    for layer in args.layers:
+        if not -layers <= layer < layers:
+            raise InputError(
+                f'{layer}: the model has {layers} layers: give numbers from {-layers} to '
+                f'{layers - 1}',
+                field='layers',
+            )
+    args = args.fit_length('max_length', model.context_length)
     started, tokens, cut = time.perf_counter(), 0, 0
-
-    def counted():
-        nonlocal tokens, cut
-        lines = (line for _, line in read_lines(args.input_file, args.encoding))
-        found = extract(model, tokenizer, args, ctx, lines)
-        for encoding, vectors in progress(found, 'lines', total=count, leave=True):
+    lines = (line for _, line in read_lines(args.input_file, args.encoding))
+    found = extract(model, tokenizer, args, ctx, lines)
+    with atomic_write(output) as file:
+        found = progress(found, 'lines', total=count, leave=True)
+        for number, (encoding, vectors) in enumerate(found):
             tokens += len(encoding)
             cut += encoding.truncated > 0
-            yield encoding, vectors
-
-    write_json_lines(output, counted(), args.layers)
+            file.write(json_line(number, encoding.tokens, vectors, args.layers))
     if cut:
         logger.warning('%d of %d lines were cut to %d tokens', cut, count, args.max_length)
     seconds = time.perf_counter() - started

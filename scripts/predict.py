@@ -3,7 +3,6 @@
     python predict.py best_model 'What a fine day.' 'What a pity.'
     python predict.py best_model --file reviews.csv --text_column review --output labels.csv
     cat reviews.txt | python predict.py best_model --file -
-    python predict.py best_model --files 'reviews/*.txt' --output_dir labels
 
 The model is a folder that finetune_classifier.py wrote, or any other classifier that the zoo reads.
 Each line of the output is a text with its label and score, or a regression's number under the name
@@ -13,7 +12,7 @@ if it has a column ``label``, the new one is called ``predicted_label``.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_many_files_arguments, engine_of, use_parser
+from model_zoo.app.arguments import use_parser
 from model_zoo.errors import InputError
 
 
@@ -28,27 +27,19 @@ def parse_arguments(argv=None):
         help='maximum number of tokens per text; longer texts are truncated',
     )
     parser.add_aliases('max_length', 'max_len')
-    add_many_files_arguments(parser, parser, ('jsonl', 'tsv', 'csv'))
     return parser.parse_intermixed_args(argv)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    from model_zoo.app.use import Labeller, write_results
+    from model_zoo.app.use import label_texts
 
     cli.setup_logging()
     for number, text in enumerate(args.texts, 1):
         if not text.strip():
             raise InputError(f'text {number} is blank: leave it out')
-    options = {
-        'model': args.model,
-        'max_length': args.max_length,
-        'engine': engine_of(args.engine, args.precision, args.file or args.files),
-        'precision': args.precision,
-    }
-    labeller = Labeller(options, args.pairs, args.all_scores)
     pairs = args.pairs or args.text_pair_column is not None
-    write_results(labeller, args, pairs or (False if args.text_column else None))
+    label_texts(args, pairs or (False if args.text_column else None))
 
 
 if __name__ == '__main__':

@@ -10,11 +10,9 @@ import run_pretraining
 
 from model_zoo.app import cli
 from model_zoo.tasks.settings import PretrainingSettings
-from model_zoo.training.settings import settings
 
 
-@settings(comm_backend='horovod')
-class HorovodSettings(PretrainingSettings):
+class HorovodSettings(PretrainingSettings, comm_backend='horovod'):
     """The same flags."""
 
 

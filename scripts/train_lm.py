@@ -16,21 +16,18 @@ from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.errors import InputError
 from model_zoo.tasks.settings import LanguageModelSettings
-from model_zoo.training.settings import setting, settings
+from model_zoo.training.settings import setting
 
 #: family -> its default model
 FAMILIES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12', 'transfo_xl': 'transfo_xl_18_1024_16'}
 
 
-@settings()
 class CommandSettings(LanguageModelSettings):
     """A model may be named by its family alone."""
 
     title = 'text'
 
-    family: str | None = setting(
-        None, 'default: the family of `model`', choices=list(FAMILIES), usual=True
-    )
+    family: str | None = setting(None, "default: `model`'s", 'usual', choices=list(FAMILIES))
 
     def derived(self):
         family = find_family(self)

@@ -121,19 +121,12 @@ class TransfoXLConfig(Config):
         self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)
         if self.d_model % 2:
             raise InputError(f'd_model must be even, but is {self.d_model}')
-        if self.d_embed // self.div_val ** len(self.cutoffs) < 1:
-            raise InputError(
-                f'div_val {self.div_val} leaves nothing of d_embed {self.d_embed} for the last of '
-                f'{len(self.cutoffs) + 1} clusters'
-            )
-        clusters = len(self.cutoffs) + 1
+        if not self.embedding_units[-1]:
+            raise InputError(f'div_val is {self.div_val}, too much for d_embed {self.d_embed}')
         if self.tie_projs is None:
             self.tie_projs = [False] + [bool(self.proj_share_all_but_first)] * len(self.cutoffs)
-        if len(self.tie_projs) != clusters:
-            raise InputError(
-                f'tie_projs must have one value for each of {clusters} clusters, but is '
-                f'{self.tie_projs!r}'
-            )
+        if len(self.tie_projs) != len(self.sizes):
+            raise InputError(f'tie_projs must have {len(self.sizes)} values, one for each cluster')
 
     def check_lengths(self, tgt_len, ext_len, mem_len):
         """Raise InputError if these can't be the lengths of segments, extension and memory."""

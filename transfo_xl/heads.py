@@ -4,7 +4,6 @@ import mxnet as mx
 
 from model_zoo.blocks.stepwise import Stepwise
 from model_zoo.blocks.task_mixin import TaskMixin
-from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.layers.losses import without_padding
 from model_zoo.util.arrays import check_shape
@@ -116,8 +115,6 @@ class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin)
             else:
                 self.check_text(words, None)
                 check_shape('state', state.counts, words.shape[:1])
-                if state.keys[0].shape[1] != self.base.mem_len:
-                    raise InputError('the state has a different length of memory: start again')
             hidden, state = self._get_segments().read(words, state)
             losses = self.softmax.loss(hidden, labels.reshape((-1,)))
             return losses.reshape(words.shape), state

@@ -20,34 +20,29 @@ class _SplitMapping(Mapping):
         self._constants = constants
 
     def load(self, tensors, config):
-        tensors_of_ours, unknown = super().load(tensors, config)
+        ours, unknown = super().load(tensors, config)
         for name, parts in self._splits.items():
-            if name in tensors_of_ours:
-                tensors_of_ours.update(self._split(tensors_of_ours.pop(name), parts))
-        return tensors_of_ours, unknown
-
-    @staticmethod
-    def _split(whole, parts):
-        total = sum(rows or 1 for rows in parts.values())
-        if len(whole) != total:
-            raise CheckpointError(
-                f'the tensor for {", ".join(parts).replace("^", "")} has shape {whole.shape}, and '
-                f'its first axis must be {total}: does the configuration belong to these weights?'
-            )
-        result, start = {}, 0
-        for part, rows in parts.items():
-            result[part] = whole[start] if rows is None else whole[start : start + rows]
-            start += rows or 1
-        return result
+            if name not in ours:
+                continue
+            whole, ends = ours.pop(name), np.cumsum([rows or 1 for rows in parts.values()])
+            if len(whole) != ends[-1]:
+                raise CheckpointError(
+                    f'the tensor for {name} has shape {whole.shape}, and its first axis must be '
+                    f'{ends[-1]}: does the configuration belong to these weights?'
+                )
+            for (part, rows), array in zip(parts.items(), np.split(whole, ends[:-1])):
+                ours[part] = array[0] if rows is None else array
+        return ours, unknown
 
     def save(self, tensors, config, with_prefix):
         tensors = dict(tensors)
         for name, parts in self._splits.items():
             if all(part in tensors for part in parts):
-                arrays = [(tensors.pop(part), rows) for part, rows in parts.items()]
-                tensors[name] = np.concatenate(
-                    [array[None] if rows is None else array for array, rows in arrays]
-                )
+                arrays = [
+                    tensors.pop(part)[None] if rows is None else tensors.pop(part)
+                    for part, rows in parts.items()
+                ]
+                tensors[name] = np.concatenate(arrays)
         result = super().save(tensors, config, with_prefix)
         prefix = self.backbone if with_prefix else ''
         return {**result, **{prefix + name: value for name, value in self._constants.items()}}

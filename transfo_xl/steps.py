@@ -103,10 +103,6 @@ class TransfoXLState:
     layers: list
     position: int
 
-    @property
-    def capacity(self):
-        return self.keys.shape[3]
-
     def select(self, rows):
         """Return a state with rows of this one."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)

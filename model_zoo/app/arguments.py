@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import DeploySettings, DeviceSettings, value_type
+from ..training.settings import Count, DeploySettings, DeviceSettings, value_type
 from ..util.choices import ENGINES, FORMATS
 from . import cli
 
@@ -16,40 +16,34 @@ def add_settings(parser, cls):
     for base in reversed(cls.__mro__):
         for name in base.__dict__.get('__annotations__', ()):
             titles.setdefault(name, base.title)
-    defaults = cls.defaults()
     for field in dataclasses.fields(cls):
         title = titles[field.name]
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        _add(parser, field, defaults, groups[title])
-    for field in dataclasses.fields(cls):
-        parser.add_aliases(field.name, *field.metadata['aliases'])
+        _add(groups[title], field)
+    parser.usual.update(cls.marked('usual'))
+    for alias, name in cls.aliases().items():
+        parser.add_aliases(name, alias)
 
 
 def add_fields(parser, cls, *names):
     """Add the flags of some fields of a `Settings` class."""
-    fields = {field.name: field for field in dataclasses.fields(cls)}
     for name in names:
-        _add(parser, fields[name], cls.defaults(), parser)
+        _add(parser, cls.__dataclass_fields__[name])
 
 
-def _add(parser, field, defaults, group):
-    value_class, is_list = value_type(field)
-    options = {'default': defaults[field.name]}
-    if field.metadata['help']:
-        options['help'] = rename_fields(field.metadata['help'], '--{}'.format)
-    known = field.metadata['choices']
-    if known is not None:
-        options['choices'] = list(known)
-    if is_list:
-        options['nargs'] = '+'
-    if value_class is bool and not field.metadata['flag']:
-        options['action'] = 'store_true'
-    elif value_class is not str:
-        options['type'] = cli.boolean if value_class is bool else value_class
-    options.update(field.metadata['flag'])
-    action = group.add_argument(f'--{field.name}', **options)
-    action.is_usual = field.metadata['usual']
+def _add(group, field):
+    (kind, is_list), help, default = value_type(field), field.metadata['help'], field.default
+    options = {'nargs': '+' if is_list else None, 'type': int if kind is Count else kind}
+    if kind is bool:
+        options = {'nargs': '?', 'type': cli.boolean, 'const': True, 'metavar': 'true|false'}
+    group.add_argument(
+        f'--{field.name}',
+        default=list(default) if is_list and default else default,
+        help=help and rename_fields(help, '--{}'.format),
+        choices=field.metadata['choices'],
+        **{**options, **field.metadata['flag']},
+    )
 
 
 def check_at_least_one(args, *names):
@@ -143,27 +137,3 @@ def check_precision(args):
         raise InputError('int8 needs `engine` onnxruntime', field='precision')
     if args.engine == 'mxnet' and args.precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
-
-
-def add_many_files_arguments(parser, source, kinds):
-    """Add the flags of `run_over_files`."""
-    source.add_argument(
-        '--files', help='files with one text per line (wildcards, commas); one result file each'
-    )
-    add = parser.add_argument_group(
-        'many files', 'Files that an earlier run of the same command finished are skipped.'
-    ).add_argument
-    add('--output_dir', help='with --files: folder or URL for the results')
-    add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
-    add_workers_arguments(add, 'with --files: ')
-
-
-def add_workers_arguments(add, of=''):
-    """Add the flags for work on files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
-    add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
-    add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
-    add(
-        '--ray',
-        metavar='ADDRESS',
-        help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
-    )

@@ -78,21 +78,12 @@ class Parser(argparse.ArgumentParser):
     """A parser whose flags may also be written as the originals' parsers take them.
 
     They may have dashes for underscores, or one dash, and be switched off by ``--noFLAG``. Where
-    there are many, the help shows the actions with an attribute `is_usual`.
+    there are many, the help shows the `usual` ones, and ``--help-all`` all.
     """
 
     def __init__(self, *args, **kwargs):
-        self._takes_config = False
+        self._takes_config, self.usual = False, {'help', 'config'}
         super().__init__(*args, **kwargs)
-        if self.add_help:
-            self.add_argument(
-                '--help-all',
-                action=_HelpAll,
-                dest='help',
-                nargs=0,
-                default=argparse.SUPPRESS,
-                help=argparse.SUPPRESS,
-            )
 
     def parse_known_args(self, args=None, namespace=None):
         if _running.get() is not None:
@@ -101,6 +92,9 @@ class Parser(argparse.ArgumentParser):
             flag, equals, value = self._spelled(word).partition('=')
             self.set_defaults(**{self._option_string_actions[flag].dest: value if equals else True})
         args = [self._spelled(word) for word in (sys.argv[1:] if args is None else args)]
+        if '--help-all' in args and self.add_help:
+            print(self.format_help(everything=True), end='')
+            self.exit()
         configured = self._read_config(args) if self._takes_config else {}
         self.set_defaults(**configured)
         namespace, others = super().parse_known_args(args, namespace or Arguments())
@@ -114,28 +108,22 @@ class Parser(argparse.ArgumentParser):
 
     def add_config(self):
         """Add ``--config``: a YAML file of flags, which the command line's flags override."""
-        action = self.add_argument(
-            '--config',
-            metavar='FILE',
-            default=argparse.SUPPRESS,
-            help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
-        )
-        action.is_usual = self._takes_config = True
+        help = "YAML file with one FLAG: VALUE per line, such as a run's settings.yaml"
+        self.add_argument('--config', metavar='FILE', default=argparse.SUPPRESS, help=help)
+        self._takes_config = True
 
     def _read_config(self, args):
         """The values in the file of ``--config``, which are the flags' defaults."""
-        files = [
-            word.partition('=')[2] or following
-            for word, following in zip(args, [*args[1:], ''])
-            if word.partition('=')[0] == '--config'
-        ]
-        values = {}
-        for name, value in (_read_yaml(files[-1]) if files else {}).items():
+        path, values = None, {}
+        for word, following in zip(args, [*args[1:], '']):
+            if word.partition('=')[0] == '--config':
+                path = word.partition('=')[2] or following
+        for name, value in ({} if path is None else _read_yaml(path)).items():
             flag = self._spelled(f'--{name}')
             flag = flag if flag in self._option_string_actions else self.flag_of(name)
             if flag is None or flag == '--config':
                 hint = did_you_mean(f'--{name}', self._option_string_actions)
-                raise InputError(f'--config {files[-1]!r}: there is no flag --{name}{hint}')
+                raise InputError(f'--config {path!r}: there is no flag --{name}{hint}')
             action = self._option_string_actions[flag]
             if value is not None and action.dest != argparse.SUPPRESS:
                 values[action.dest] = value
@@ -143,18 +131,15 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self, everything=False):
         """Return the help; if a command has many flags, only the help of the usual ones."""
-        flags = [action for action in self._actions if action.option_strings]
-        hidden = {a: a.help for a in flags if a.help != argparse.SUPPRESS}
-        if everything or len(hidden) <= MANY:
-            hidden = {}
-        for action in [a for a in hidden if a.dest == 'help' or getattr(a, 'is_usual', False)]:
-            del hidden[action]
-        for action in hidden:
+        flags = [a for a in self._actions if a.option_strings and a.help != argparse.SUPPRESS]
+        hidden = [] if everything or len(flags) <= MANY else flags
+        helps = {action: action.help for action in hidden if action.dest not in self.usual}
+        for action in helps:
             action.help = argparse.SUPPRESS
         text = super().format_help()
-        for action, words in hidden.items():
-            action.help = words
-        more = f'\n{self.prog} --help-all explains {len(hidden)} more flags\n' if hidden else ''
+        for action, help in helps.items():
+            action.help = help
+        more = f'\n{self.prog} --help-all explains {len(helps)} more flags\n' if helps else ''
         return text + more
 
     def add_aliases(self, flag, *aliases):
@@ -205,14 +190,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f'unrecognized arguments: {" ".join(others)}{"".join(hints)}')
         return namespace
 
-    def _check_value(self, action, value):
-        if action.choices is not None and value not in action.choices:
-            known = list(map(str, action.choices))
-            hint = did_you_mean(value, known)
-            raise argparse.ArgumentError(
-                action, f'invalid choice: {value!r} (choose from {", ".join(known)}){hint}'
-            )
-
     def error(self, message):
         """End the command, in one line; argparse's own usage of a training takes sixty."""
         self.exit(2, f'{self.prog}: error: {message} ({self.prog} --help explains the flags)\n')
@@ -225,14 +202,6 @@ class Parser(argparse.ArgumentParser):
             return f'--{field}' if f'--{field}' in names else names[0]
         actions = (action.option_strings for action in self._actions if action.dest == field)
         return next((flags[0] for flags in actions if flags), None)
-
-
-class _HelpAll(argparse.Action):
-    """Prints the help of all flags."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        parser._print_message(parser.format_help(everything=True), sys.stdout)
-        parser.exit()
 
 
 def _read_yaml(path):
@@ -343,11 +312,6 @@ def _status_of(function):
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()
         return 0
-    except UnicodeEncodeError as error:  # a terminal's, or half a character of the command line
-        return _fail(
-            f'the output holds {error.object[error.start]!a}, which {error.encoding} cannot '
-            'write: set PYTHONIOENCODING=utf-8, or change the text'
-        )
     except OSError as error:
         where = '' if error.filename is None else f'{error.filename}: '
         return _fail(f'{where}{error.strerror or error}')

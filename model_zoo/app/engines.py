@@ -9,7 +9,7 @@ import mxnet as mx
 from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
 from ..errors import CheckpointError, InputError
-from ..inference.quantization import Quantizer, choose_layers
+from ..inference.quantization import quantize
 from ..util.files import written_together
 
 logger = logging.getLogger(__name__)
@@ -63,32 +63,21 @@ def load_exported(prefix, max_length, ctx):
     return lambda words, token_types, valid_length: block(words, valid_length)
 
 
-def calibrate(output_dir, settings, model, loader, evaluate, name, metric, most_lost=0.005):
-    """Write the model in INT8; returns the prefix of its files, and its scores before and after.
-
-    As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
-    the one of float32; see `choose_layers`.
-    """
+def calibrate(output_dir, settings, model, loader, evaluate, name, metric):
+    """Write the model in INT8; returns the prefix of its files, and its scores before and after."""
     batches = [batch.inputs for batch in itertools.islice(loader, settings.num_calib_batches)]
-    quantizer = Quantizer(model, batches, settings.calib_mode, settings.quantized_dtype)
-
-    def forward_of(block):
-        return lambda batch: block(*batch.inputs)
-
-    block, facts = choose_layers(
-        quantizer.layers,
-        quantizer.harm,
-        quantizer.block,
-        forward_of,
-        evaluate,
-        forward_of(model),
-        metric,
-        most_lost,
-    )
+    block = quantize(model, batches, settings.calib_mode, settings.quantized_dtype)
     model_name = f'model_bert_{name}_quantized_{settings.calib_mode}'
     prefix = os.path.join(output_dir, model_name)
+    best, report = evaluate(lambda batch: model(*batch.inputs))
+    score, int8_report = evaluate(lambda batch: block(*batch.inputs))
     with written_together(output_dir) as folder:
         block.export(os.path.join(folder, model_name))
-    files = [f'{model_name}-0000.params', f'{model_name}-symbol.json']
-    logger.info('INT8 is written to %s-symbol.json', prefix)
-    return prefix, {**facts, 'files': files}
+    logger.info('%s-symbol.json: %s %.4f, of float32 %.4f', prefix, metric, score, best)
+    return prefix, {
+        'metric': metric,
+        'float32': report,
+        'int8': int8_report,
+        'lost': best - score,
+        'files': [f'{model_name}-0000.params', f'{model_name}-symbol.json'],
+    }

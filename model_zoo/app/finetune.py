@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import copy
 import html
@@ -10,7 +9,6 @@ import importlib
 import logging
 import numbers
 import os
-import pathlib
 import random
 import tempfile
 import warnings
@@ -25,7 +23,6 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from ..util.display import in_number
-from .report import plot_curves, training_results
 from .trainer import Trainer
 
 if TYPE_CHECKING:
@@ -56,12 +53,6 @@ _KEYWORDS = {
     'text_columns': 'text',
     'test_file': 'test',
     'train_file': 'train',
-}
-#: flag of the originals' commands -> what to do instead
-_OF_COMMANDS = {
-    'bert_config_file': '`model` may be the folder that has it',
-    'init_checkpoint': '`model` may be the checkpoint or its folder',
-    'save_last': 'without `dev` the last epoch is the result, and its method `save` writes it',
 }
 
 
@@ -134,7 +125,7 @@ def finetune(
         If an argument or the data can't be used; the message names it.
     """
     task_class = _task_class(task)
-    given = {
+    named = {
         'epochs': epochs,
         'batch_size': batch_size,
         'lr': lr,
@@ -143,35 +134,27 @@ def finetune(
         'max_length': max_length,
         **dict(zip(task_class.columns, (text, text_pair, label))),
     }
-    more.update(
-        (name, value) for name, value in given.items() if value is not None and value is not False
-    )
-    sources = {'train': train, 'dev': dev, 'test': test}
+    more.update({name: value for name, value in named.items() if value not in (None, False)})
+    sources, opened, interrupted = {'train': train, 'dev': dev, 'test': test}, None, False
+    if isinstance(dev, numbers.Real):
+        more['dev_split'] = sources.pop('dev')
     sources = {name: source for name, source in sources.items() if source is not None}
+    if resume and output_dir is None:
+        raise InputError('needs `output_dir`', field='resume')
+    if isinstance(model, ZooBlock):
+        if tokenizer is None:
+            raise InputError('is a block: `tokenizer` must be its tokenizer', field='model')
+        opened = model, tokenizer
+    elif model is None:
+        raise InputError('must be a name, such as all-MiniLM-L6-v2', field='model')
+    else:
+        more['model'] = os.fspath(model)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_kept_random_states())
-        if output_dir is None:
-            if resume:
-                raise InputError('needs `output_dir`', field='resume')
-            more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
-        else:
-            more['output_dir'] = os.fspath(output_dir)
         stack.enter_context(_naming_keywords(task_class))
-        opened = None
-        if isinstance(model, ZooBlock):
-            if tokenizer is None:
-                raise InputError('is a block: `tokenizer` must be its tokenizer', field='model')
-            opened = model, tokenizer
-        elif model is None:
-            raise InputError(
-                'is None: name one, such as all-MiniLM-L6-v2; with `from_scratch` only its '
-                'size and its vocabulary are taken',
-                field='model',
-            )
-        else:
-            more['model'] = os.fspath(model)
-        if isinstance(dev, numbers.Real):
-            more['dev_split'] = sources.pop('dev')
+        more['output_dir'] = os.fspath(
+            output_dir or stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
+        )
         if isinstance(task, Task):
             made = copy.copy(task)
             made.settings = _settings(task_class, settings or task.settings, more)
@@ -181,18 +164,9 @@ def finetune(
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
                 raise InputError(f'must be a path or rows, not {source}', field=name)
-        trainer = stack.enter_context(
-            Trainer(
-                made,
-                sources,
-                opened,
-                metrics=metrics,
-                callbacks=callbacks,
-                is_kept=output_dir is not None,
-                setup_logging=_log_to(stack),
-            )
-        )
-        interrupted = False
+        options = {'metrics': metrics, 'callbacks': callbacks, 'is_kept': output_dir is not None}
+        trainer = Trainer(made, sources, opened, **options, setup_logging=_log_to(stack))
+        stack.enter_context(trainer)
         try:
             trainer.run()
         except Interrupted as error:
@@ -220,8 +194,6 @@ def _task_class(task):
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
     more = cls.by_names(more)
-    for name in _OF_COMMANDS.keys() & more.keys():
-        raise InputError(f'is for the commands: {_OF_COMMANDS[name]}', field=name)
     for name, value in task_class.in_python.items():
         if settings is None or not settings.is_given(name):
             more.setdefault(name, value)
@@ -265,18 +237,12 @@ def _log_to(stack):
             handlers.append(_Warner(logging.WARNING))
             # of new heads, which are what is trained
             handlers[-1].addFilter(lambda record: record.name != weights.__name__)
-        level = package.level
+        stack.callback(package.setLevel, package.level)
+        package.setLevel(min(package.level or logging.INFO, logging.INFO))
         for handler in handlers:
             package.addHandler(handler)
-        package.setLevel(min(level or logging.INFO, logging.INFO))
-
-        def undo():
-            package.setLevel(level)
-            for handler in handlers:
-                package.removeHandler(handler)
-                handler.close()
-
-        stack.callback(undo)
+            stack.callback(handler.close)
+            stack.callback(package.removeHandler, handler)
 
     return setup
 
@@ -340,8 +306,6 @@ class Trained:
             decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
             self.predictions = evaluator.as_given(decoded)
         self._save, self._title = trainer.save, trainer.title
-        training = training_results(state)
-        self._results = {'description': trainer.describe(), 'training': training}
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open.
@@ -372,14 +336,7 @@ class Trained:
         return f'<Trained {self._title}: {epochs}{shown and ", " + shown}>'
 
     def _repr_html_(self):
-        """The epochs' scores as a table, and the curves, for notebooks."""
-        picture = ''
-        if self.task.fitted is None:
-            with tempfile.TemporaryDirectory('_zoo') as folder:
-                path = pathlib.Path(folder, 'curves.png')
-                plot_curves(str(path), self._results)
-                code = base64.b64encode(path.read_bytes()).decode()
-            picture = f'<img alt="loss and score" src="data:image/png;base64,{code}">'
+        """The epochs' scores as a table, for notebooks."""
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
         rows = ''.join(
@@ -387,7 +344,7 @@ class Trained:
             for record in self.history
         )
         title = html.escape(self._title)
-        return f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>{picture}'
+        return f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>'
 
 
 def _plain(report):

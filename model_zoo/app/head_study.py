@@ -30,18 +30,9 @@ from .run_folder import RunFolder
 logger = logging.getLogger('bertology')
 
 OF_BERT = 'task_name', 'data_dir', 'labels'
+COLUMNS = 'text_columns', 'text_column', 'text_pair_column', 'label_column'
 #: flags that choose the data, as in fine-tuning
-OF_DATA = (
-    *OF_BERT,
-    'dev_file',
-    'text_columns',
-    'text_column',
-    'text_pair_column',
-    'label_column',
-    'header',
-    'regression',
-    'encoding',
-)
+OF_DATA = *OF_BERT, *COLUMNS, 'dev_file', 'header', 'regression', 'encoding'
 DECODERS = 'gpt', 'gpt2'
 FAMILIES = 'bert', *DECODERS, 'roberta', 'xlmr', 'distilbert', 'electra'
 

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    They are the fields of `NamedModelSettings`.
+    They are the fields of `ModelSettings`.
     """
 
     def __init__(self, args, family=None):
@@ -45,16 +45,12 @@ class ModelChoice:
         self._hparams = parse_hparams(args.hparams)
         self.is_folder = bool(checkpoint) or names_files(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
-            raise InputError(
-                'begins from random parameters: give it or a file of them', field='from_scratch'
-            )
+            raise InputError('excludes files of parameters', field='from_scratch')
         check_files(args, 'model_parameters', 'vocab_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
-            raise InputError(
-                f'{self.model!r} has weights and a size: leave out `pretrained_parameters`, '
-                '`from_scratch` and `hparams`',
-                field='model',
-            )
+            others = '`pretrained_parameters`, `from_scratch` and `hparams`'
+            problem = f'{self.model!r} has weights and a size: leave out {others}'
+            raise InputError(problem, field='model')
 
     @property
     def title(self):
@@ -87,21 +83,6 @@ class ModelChoice:
         """The class of the block for a task of the model, which may be a variant of the family."""
         return task if isinstance(task, type) else self.family.block_class(task)
 
-    def check_trained_for(self, task):
-        """Raise InputError if the model's folder says that it was trained for another task."""
-        block = self.block_class(task)
-        family = family_of_class(block)
-        if family is None or not self.is_folder or self._parameters:
-            return
-        trained = family.task_named(self.located.architectures)
-        if trained in (None, 'masked_lm') or family.tasks[trained] is block:
-            return
-        raise InputError(
-            f'{self.model!r} is a {family.tasks[trained].__name__}, for '
-            f'{trained.replace("_", " ")}; a {block.__name__} is needed here',
-            field='model',
-        )
-
     def tokenizer(self, task, do_lower_case=None):
         """The tokenizer that belongs to the model; see `build`."""
         return open_tokenizer(
@@ -122,8 +103,14 @@ class ModelChoice:
         """
         if not trains and not self.has_task:
             logger.warning('no trained model is given: the predictions come from a random head')
-        if not trains:
-            self.check_trained_for(task)
+        block_class = self.block_class(task)
+        family = family_of_class(block_class)
+        if not trains and self.is_folder and not self._parameters and family is not None:
+            trained = family.task_named(self.located.architectures)
+            known = family.tasks.get(trained, block_class)
+            if trained != 'masked_lm' and known is not block_class:
+                problem = f'{self.model!r} is a {known.__name__}: give a {block_class.__name__}'
+                raise InputError(problem, field='model')
         lowers = do_lower_case if self.is_folder or self.vocab_file else None
         model, tokenizer = self.build(task, ctx, do_lower_case=lowers, **task_options)
         if do_lower_case not in (None, tokenizer.do_lower_case):
@@ -142,11 +129,9 @@ class ModelChoice:
         elif not self.config:
             options = {**self.family.fields_of(self.model, self._hparams), **options}
             if self.vocab_file and weights is True:
-                raise InputError(
-                    'needs `from_scratch`, `model_parameters` or `pretrained_parameters`: '
-                    'pretrained weights have a vocabulary',
-                    field='vocab_file',
-                )
+                others = '`from_scratch`, `model_parameters` or `pretrained_parameters`'
+                problem = f'needs {others}: pretrained weights have a vocabulary'
+                raise InputError(problem, field='vocab_file')
         block, tokenizer, _ = open_model(
             self.model,
             self.block_class(task),

@@ -67,10 +67,8 @@ def training_results(state):
 
 def write_results(path, args, state=None, **more):
     """Write ``results.json``, whole or not at all."""
-    results = {'args': args, 'versions': library_versions()}
-    if state is not None:
-        results['training'] = training_results(state)
-    results.update(more)
+    training = {} if state is None else {'training': training_results(state)}
+    results = {'args': args, 'versions': library_versions(), **training, **more}
     write_json(path, results)
     return results
 
@@ -91,13 +89,12 @@ def write_eval_results(folder, report, step=0, train_loss=None):
         for name, parts in _MEANS.items():
             if values.keys() >= set(parts):
                 values[name] = sum(values[part] for part in parts) / len(parts)
-        values['global_step'] = step
+        values['global_step'], loss = step, train_loss
         if 'masked_lm_loss' in values:
-            values['loss'] = values['masked_lm_loss'] + values.get('next_sentence_loss', 0)
-        elif train_loss is not None:
-            values['loss'] = train_loss
-        elif 'eval_loss' in values:
-            values['loss'] = values['eval_loss']
+            loss = values['masked_lm_loss'] + values.get('next_sentence_loss', 0)
+        loss = values.get('eval_loss') if loss is None else loss
+        if loss is not None:
+            values['loss'] = loss
         target = folder
         if number:
             target = make_writable_dir(folder.rstrip(os.sep) + _FOLDERS.get(segment, f'-{segment}'))
@@ -129,20 +126,15 @@ def _charts(results):
     losses = [point for point in losses if point[1] is not None]
     scores = [(record['step'], record['score'], record['epoch']) for record in epochs if metric]
     level = examined.get('baseline', {}).get(metric)
+    lines = [
+        {'name': 'training', 'color': 'train', 'points': log},
+        {'name': 'dev set', 'color': 'dev', 'points': losses},
+    ]
+    score = {'name': metric, 'color': 'dev', 'points': scores}
+    levels = [] if level is None else [{'name': _guess(examined), 'value': level}]
     return [
-        {
-            'title': 'Loss',
-            'lines': [
-                {'name': 'training', 'color': 'train', 'points': log},
-                {'name': 'dev set', 'color': 'dev', 'points': losses},
-            ],
-            'levels': [],
-        },
-        {
-            'title': f'Dev set: {metric}' if metric else '',
-            'lines': [{'name': metric, 'color': 'dev', 'points': scores}],
-            'levels': [] if level is None else [{'name': _guess(examined), 'value': level}],
-        },
+        {'title': 'Loss', 'lines': lines, 'levels': []},
+        {'title': f'Dev set: {metric}' if metric else '', 'lines': [score], 'levels': levels},
     ]
 
 
@@ -194,9 +186,8 @@ def write_report(folder, results, is_final=False):
 
         Its ``examination`` has for each segment what `Task.analyze` found.
     """
-    figures = {'charts': _charts(results), 'tiles': _tiles(results)}
     with atomic_write(os.path.join(folder, 'report.html')) as file:
-        file.write(_render('report.html', results, is_final=is_final, **figures))
+        file.write(_render('report.html', results, is_final=is_final, charts=_charts(results)))
     if is_final:
         curves = None
         if not results['description'].get('fitted'):
@@ -247,14 +238,9 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short,
-        plain=_plain,
-        yaml=_yaml,
-        scores=_scores,
-        with_path=_with_path,
-        quote=_quoted,
-        in_number=in_number,
+        short=_short, plain=_plain, yaml=_yaml, scores=_scores, with_path=_with_path, quote=_quoted
     )
+    environment.filters.update(in_number=in_number, duration=_duration)
     return environment
 
 
@@ -306,35 +292,8 @@ def _guess(examined):
     return f'always "{examined.get("guess")}"'
 
 
-def _tiles(results):
-    """Return the page's first figures: (value, caption, its kind)."""
-    description, training, best = results['description'], results['training'], results['best']
-    metric, (_, examined) = description['metric'], _first_examination(results)
-    baseline = examined.get('baseline', {}).get(metric)
-    tiles, headline = [], examined.get('headline')
-    if headline:
-        kind = _kind(headline['value'], headline['baseline'])
-        tiles.append((headline['value'], headline['name'], kind))
-    if metric is not None:
-        score = next(e['score'] for e in training['epochs'] if e['epoch'] == best['epoch'])
-        caption = metric if description.get('fitted') else f'best {metric}'
-        tiles.append((score, caption, '' if headline else _kind(score, baseline)))
-    if baseline is not None:
-        tiles.append((baseline, f'{metric}, {_guess(examined)}', ''))
-    if not description.get('fitted'):
-        epochs = len(training['epochs'])
-        tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
-        tiles.append((training['steps'], 'update' if training['steps'] == 1 else 'updates', ''))
-    seconds = datetime.timedelta(seconds=round(training['seconds']))
-    tiles.append((seconds, 'training time', ''))
-    return tiles
-
-
-def _kind(score, baseline):
-    """Return the class of a score: good above the guess's, bad below it."""
-    if score > (baseline or 0):
-        return 'good'
-    return '' if baseline is None else 'bad'
+def _duration(seconds):
+    return str(datetime.timedelta(seconds=round(seconds)))
 
 
 def _scores(metrics):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import pathlib
 import platform
 import re
 import shutil
@@ -33,44 +34,44 @@ class RemoteFolder:
         self.url = make_output_dir(url)
         self._parent, _, name = self.url.rpartition('/')
         # what is written beside the folder, as the results of a second dev set, is uploaded, too
-        self._root = _working_folder(self.url)
+        digest = hashlib.sha256(f'{platform.node()} {self.url}'.encode()).hexdigest()[:16]
+        self._root = make_writable_dir(os.path.join(get_home_dir(), 'runs', digest))
         self.path = make_writable_dir(os.path.join(self._root, name))
         self._sent = {}
 
     def pull(self):
         """Replace the content of this machine's folder by the URL's."""
         for folder in (self._root, self.path):
-            for name in os.listdir(folder):
-                path = os.path.join(folder, name)
-                if os.path.isdir(path) and path != self.path:
-                    shutil.rmtree(path)
-                elif path != self.path and not name.startswith('.'):
-                    os.remove(path)
+            for entry in os.scandir(folder):
+                if entry.is_dir(follow_symlinks=False) and entry.path != self.path:
+                    shutil.rmtree(entry.path)
+                elif entry.path != self.path and not entry.name.startswith('.'):
+                    os.remove(entry.path)
         with reporting(f'cannot read {self.url!r}'):
-            remote = sizes_in(self.url)
-            if remote:
-                logger.info('fetching %d files from %s', len(remote), self.url)
-            for name in remote:
-                if any(part.startswith('.') for part in name.split('/')):
-                    continue
+            names = [name for name in sizes_in(self.url) if not _HIDDEN.search(name)]
+            if names:
+                logger.info('fetching %d files from %s', len(names), self.url)
+            for name in names:
                 target = os.path.join(self.path, *name.split('/'))
                 download(join(self.url, name), target)
-                self._sent[self._name(target)] = _facts(target)
+        self._sent = self._files()
+
+    def _files(self):
+        """Return size and time of each file that is uploaded, by its name beside the URL."""
+        found = {}
+        for path in pathlib.Path(self._root).rglob('*'):
+            name = path.relative_to(self._root).as_posix()
+            if not _HIDDEN.search(name) and path.is_file():
+                found[name] = path.stat().st_size, path.stat().st_mtime_ns
+        return found
 
     def push(self):
         """Replace the content of the URL by this machine's folder; checksums are sent last."""
-        here = {}
-        for where, folders, names in os.walk(self._root):
-            folders[:] = [name for name in folders if not name.startswith('.')]
-            for name in names:
-                if not name.startswith('.'):
-                    path = os.path.join(where, name)
-                    here[self._name(path)] = path
+        here = self._files()
         for name in sorted(here, key=lambda name: (name.endswith('SHA256SUMS'), name)):
-            facts = _facts(here[name])
-            if self._sent.get(name) != facts:
-                upload(here[name], join(self._parent, name))
-                self._sent[name] = facts
+            if self._sent.get(name) != here[name]:
+                upload(os.path.join(self._root, name), join(self._parent, name))
+                self._sent[name] = here[name]
         for name in sorted(set(self._sent).difference(here)):
             url = join(self._parent, name)
             with reporting(f'cannot remove {url}'), contextlib.suppress(FileNotFoundError):
@@ -89,26 +90,13 @@ class RemoteFolder:
         """Remove the folder of this machine."""
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def _name(self, path):
-        return os.path.relpath(path, self._root).replace(os.sep, '/')
-
-
-def _working_folder(url):
-    """Return this machine's folder for the files of one URL; several machines may share a home."""
-    name = hashlib.sha256(f'{platform.node()} {url}'.encode()).hexdigest()[:16]
-    return make_writable_dir(os.path.join(get_home_dir(), 'runs', name))
-
-
-def _facts(path):
-    status = os.stat(path)
-    return status.st_size, status.st_mtime_ns
-
 
 # What a training leaves beside its checkpoints; the log, cached data and exports may stay.
 _MODEL, _RESULTS = 'best_model', 'results.json'
 _OF_TRAINING = re.compile(
     r'results\.json|settings\.yaml|report\.html|eval_results\.txt|curves\.png|model_.+_\d+\.params'
 )
+_HIDDEN = re.compile(r'(^|/)\.')  # names that stay on this machine
 _OF_EPOCH = re.compile(r'model_.+_\d+\.params')
 
 
@@ -215,28 +203,31 @@ class RunFolder:
         on_save = None if self._remote is None else self._remote.push
         return CheckpointStore(self.file(name), keep, on_save)
 
+    def keep_epochs(self, kept):
+        """Remove the parameters of all epochs but those in the files `kept`."""
+        kept = {*map(os.path.basename, kept)}
+        for name in filter(_OF_EPOCH.fullmatch, os.listdir(self.path)):
+            if name not in kept:
+                os.remove(self.file(name))
+
     def tidy(self, kept, settings):
         """Leave what a finished training needs: the parameters `kept`.
 
         With ``keep_state`` its newest checkpoint stays, too; with ``keep_checkpoints`` that number
         of checkpoints and of epochs' parameters.
         """
-        store = self.checkpoints()
-        if not settings.is_given('keep_checkpoints'):
-            if not settings.keep_state:
-                store.clear()
-            for path in store.paths()[1:]:
-                shutil.rmtree(path, ignore_errors=True)
-            for name in os.listdir(self.path):
-                if _OF_EPOCH.fullmatch(name) and self.file(name) not in kept:
-                    os.remove(self.file(name))
+        if settings.is_given('keep_checkpoints'):
+            return
+        for path in self.checkpoints().paths()[int(settings.keep_state) :]:
+            shutil.rmtree(path, ignore_errors=True)
+        self.keep_epochs(kept)
 
     def write(self, name, settings, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""
         args = vars(settings)
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
-            of_one_run = settings.on_resume('run')
+            of_one_run = settings.marked('run')
             shown = {name: value for name, value in args.items() if name not in of_one_run}
             cli.write_yaml(self.file('settings.yaml'), shown)
         return results

@@ -7,7 +7,6 @@ import inspect
 import logging
 import math
 import os
-import re
 import time
 
 import mxnet as mx
@@ -57,11 +56,8 @@ class Evaluator:
 
     def labelled(self, *segments):
         """Return the segments that have labels and so can be scored."""
-        return [
-            name
-            for name in segments
-            if name in self.sets and self._task.is_labelled(self.sets[name].rows)
-        ]
+        known = {name: self.sets[name] for name in segments if name in self.sets}
+        return [name for name, data in known.items() if self._task.is_labelled(data.rows)]
 
     @property
     def dev_sets(self):
@@ -74,14 +70,13 @@ class Evaluator:
 
     def outputs(self, segment, guard=None):
         """Return the model's outputs on a set."""
-        if self._kept is not None and segment in self._kept:
-            return self._kept[segment]
-        outputs = self._task.predict(self.forward, self.sets[segment], guard)
-        if isinstance(outputs, np.ndarray):
-            check_finite(outputs, segment)
-        if self._kept is not None:
-            self._kept[segment] = outputs
-        return outputs
+        kept = {} if self._kept is None else self._kept
+        if segment not in kept:
+            outputs = self._task.predict(self.forward, self.sets[segment], guard)
+            if isinstance(outputs, np.ndarray):
+                check_finite(outputs, segment)
+            kept[segment] = outputs
+        return kept[segment]
 
     def evaluate(self, guard=None, segments=None):
         """Score the dev sets, or those named; see `Task.evaluate`."""
@@ -109,20 +104,18 @@ class Evaluator:
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
         names = []
-        for segment in self._task.predicted or ():
-            if segment in self.sets:
-                outputs = self.outputs(segment)
-                names += self._task.write(folder, segment, self.sets[segment], outputs)
+        for segment in filter(self.sets.__contains__, self._task.predicted or ()):
+            outputs = self.outputs(segment)
+            names += self._task.write(folder, segment, self.sets[segment], outputs)
         if names:
             logger.info('predictions: %s', ', '.join(names))
         return names
 
     def analyze(self):
-        """Return the `error_analysis` of the first labelled dev set by its name, or None."""
-        for segment in self.dev_sets:
-            analysis = self._task.analyze(self.sets[segment], self.outputs(segment))
-            return analysis and {segment: analysis}
-        return None
+        """Return the `error_analysis` of the first labelled dev set by its name; may be empty."""
+        segments = self.dev_sets[:1]
+        found = {name: self._task.analyze(self.sets[name], self.outputs(name)) for name in segments}
+        return {name: analysis for name, analysis in found.items() if analysis is not None}
 
 
 class Trainer(Callback):
@@ -271,7 +264,10 @@ class Trainer(Callback):
         task, settings = self.task, self.settings
         if self._opened:
             model, tokenizer = self._opened
-            self._check_block(model)
+            count = model.num_labels or getattr(model.config, 'num_labels', None)
+            expected = task.model_options().get('num_labels', count)
+            if expected != count:
+                raise InputError(f'has {count} outputs for {expected} labels', field='model')
         elif isinstance(settings, DeploySettings) and settings.deploy:
             self.contexts = self.contexts[:1]
             model, tokenizer = self._exported(), choice.tokenizer(task.head, task.lowers)
@@ -284,12 +280,6 @@ class Trainer(Callback):
             freeze_parameters(model, layers)
         return model, tokenizer, block
 
-    def _check_block(self, block):
-        count = block.num_labels or getattr(block.config, 'num_labels', None)
-        expected = self.task.model_options().get('num_labels', count)
-        if expected != count:
-            raise InputError(f'has {count} outputs for {expected} labels', field='model')
-
     def _exported(self):
         """An exported model as a function like the block."""
         task, prefix = self.task, self.settings.model_prefix
@@ -299,11 +289,8 @@ class Trainer(Callback):
         def model(words, token_types, valid_length):
             outputs = block(words, token_types, valid_length)
             if count and (isinstance(outputs, list) or outputs.shape != (len(words), count)):
-                raise InputError(
-                    f"'{prefix}-symbol.json' was exported for another task: {count} outputs are "
-                    'expected',
-                    field='model_prefix',
-                )
+                problem = f'{prefix!r}: its outputs are not {count}, as those of this task'
+                raise InputError(problem, field='model_prefix')
             return outputs
 
         return model
@@ -350,13 +337,14 @@ class Trainer(Callback):
         if not sets:
             raise InputError('needs a dev set to calibrate with', field='only_calibration')
 
-        def evaluate(forward):
-            return Evaluator(task, forward, sets).evaluate()
-
-        loader = next(iter(sets.values())).loader
-        names = task.name, task.metric, task.most_lost
-        path = self.folder.path
-        prefix, facts = calibrate(path, self.settings, self.model, loader, evaluate, *names)
+        prefix, facts = calibrate(
+            self.folder.path,
+            self.settings,
+            self.model,
+            next(iter(sets.values())).loader,
+            lambda forward: Evaluator(task, forward, sets).evaluate(),
+            *(task.name, task.metric),
+        )
         self.folder.write('calibration.json', self.settings, **facts)
         write_labels(prefix, task.labels)
 
@@ -382,10 +370,8 @@ class Trainer(Callback):
             logger.info('resuming from %s', path)
         tokens = settings.batch_tokens if isinstance(settings, BatchTokensSettings) else None
         size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
-        unit = 'tokens at most' if tokens else 'examples'
-        logger.info(
-            '%s', task.fitted or f'training: {in_number(loop.num_steps, "steps")} of {size} {unit}'
-        )
+        steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
+        logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
         loop.run()
         if task.workers.rank == 0:
             self.write()
@@ -402,11 +388,8 @@ class Trainer(Callback):
         logger.info('batches per epoch: %d', batches)
         num_steps = max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
         if num_steps < FEW_UPDATES:
-            logger.warning(
-                'there will be only %s, from which a model may learn little: use more `epochs`, or '
-                'a smaller `batch_size`',
-                in_number(num_steps, 'updates'),
-            )
+            few = in_number(num_steps, 'updates')
+            logger.warning('only %s: use more `epochs`, or a smaller `batch_size`', few)
         return num_steps
 
     def make_loop(self, num_steps, store, callbacks, **options):
@@ -458,22 +441,15 @@ class Trainer(Callback):
 
     def path(self, epoch):
         """Return the file of an epoch, counted from 1; its name counts from 0, as GluonNLP's."""
-        return self.folder.file(f'{self._file_name}{epoch - 1}.params')
-
-    @property
-    def _file_name(self):
-        return '_'.join([*filter(None, ('model', self.task.prefix, self.task.name)), ''])
+        names = filter(None, ('model', self.task.prefix, self.task.name))
+        return self.folder.file(f'{"_".join(names)}_{epoch - 1}.params')
 
     def on_epoch(self, loop, record):
         """Write the epoch's parameters, and the results so far."""
-        state, epoch, start = loop.state, record['epoch'], self._file_name
+        epoch = record['epoch']
         loop.block.save_parameters(self.path(epoch))
-        loop.weights = self.path(epoch)
         last = range(epoch + 1 - self.settings.keep_checkpoints, epoch + 1)
-        kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
-        for name in os.listdir(self.folder.path):
-            if re.fullmatch(rf'{re.escape(start)}\d+\.params', name) and name not in kept:
-                os.remove(self.folder.file(name))
+        self.folder.keep_epochs(map(self.path, (*last, loop.state.best['epoch'])))
         if self._is_kept:
             self.write_results()
 
@@ -486,9 +462,9 @@ class Trainer(Callback):
         last epoch's model, as in the originals; ``eval_results.txt`` and the predictions are then
         this model's.
         """
-        settings, state, task = self.settings, self.state, self.task
-        metric = task.score_name if self.evaluator.dev_sets else None
-        if task.fitted is None:
+        settings, state = self.settings, self.state
+        if self.task.fitted is None:
+            metric = self._results['description']['metric']
             chosen = explain_choice(state.epochs, state.best['epoch'], metric)
             logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
         if settings.save_last:
@@ -501,8 +477,7 @@ class Trainer(Callback):
         if not settings.save_last:
             self._examine()
         self.write_results(is_final=True)
-        best, last = map(self.path, (state.best['epoch'], len(state.epochs)))
-        self.folder.tidy({best, last}, settings)
+        self.folder.tidy(map(self.path, (state.best['epoch'], len(state.epochs))), settings)
 
     def _examine(self):
         """Write the predictions of the model as it is, and note its scores and mistakes."""
@@ -515,7 +490,7 @@ class Trainer(Callback):
             results['test'] = results['best_model']['test']
         results['predictions'] = evaluator.predict(self.folder.path)
         analysis = evaluator.analyze()
-        if analysis is not None:
+        if analysis:
             results['examination'] = analysis
 
     def describe(self):
@@ -540,11 +515,10 @@ class Trainer(Callback):
 
     def write_results(self, is_final=False):
         """Write ``results.json``, ``eval_results.txt`` and the report of the best epoch so far."""
-        state, settings = self.state, self.settings
-        best = {'epoch': state.best['epoch'], **state.best['report']}
-        best['parameters'] = os.path.basename(self.path(best['epoch']))
-        more = {'best': best, **self._results}
-        results = self.folder.write('results.json', settings, state, **more)
+        state, settings, epoch = self.state, self.settings, self.state.best['epoch']
+        parameters = os.path.basename(self.path(epoch))
+        best = {'epoch': epoch, **state.best['report'], 'parameters': parameters}
+        results = self.folder.write('results.json', settings, state, best=best, **self._results)
         record = state.epochs[-1] if settings.save_last else state.best
         self.folder.write_eval_results(record['report'], record)
         write_report(self.folder.path, results, is_final)
@@ -587,11 +561,9 @@ def find_contexts(gpus, workers, gpu=None):
     except ValueError:
         raise InputError(f'{gpus!r}: give numbers, such as 0 or 0,2,5', field='gpus') from None
     if workers.size > 1:
-        if workers.local_rank >= len(numbers):
-            raise InputError(
-                f'{gpus}: there are more workers on this machine than these GPUs', field='gpus'
-            )
-        numbers = [numbers[workers.local_rank]]
+        numbers = numbers[workers.local_rank :][:1]
+        if not numbers:
+            raise InputError(f'{gpus}: this machine has more workers than these', field='gpus')
     for number in numbers:
         check_gpu(number, 'gpus')
     return [mx.gpu(number) for number in numbers]

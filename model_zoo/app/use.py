@@ -5,7 +5,6 @@ zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
 
 import contextlib
 import csv
-import functools
 import glob
 import hashlib
 import io
@@ -28,10 +27,9 @@ from ..inference.pipeline_base import POOL_ITEMS
 from ..records import PAIRS, TEXTS, choose_columns, has_json, is_table_file, read_records
 from ..util.display import counted, in_number
 from ..util.files import atomic_write
-from ..util.reading import check_encoding, read_lines, state_of
+from ..util.reading import check_encoding, read_lines
 from ..util.remote import is_url
 from .arguments import engine_of
-from .many_files import run_over_files
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +139,8 @@ def read_file(
     if pair_column is not None and column is None:
         raise InputError('goes with `text_column`', field='text_pair_column')
     wanted = [name for name in (column, pair_column) if name is not None]
-    usual = (*known, *{None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs])
+    usual = {None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs]
+    usual = (tuple(known), *usual) if known else usual
     names = {*itertools.chain(*PAIRS, *TEXTS), *map(str.lower, known)}
     has_names, columns = True, None
 
@@ -239,9 +238,8 @@ def write_format(format, output):
 
 
 def write_records(records, format=None, output=None):
-    """Write dicts with the same keys as they come, a file whole or not at all; returns how many."""
-    format, counter = write_format(format, output), itertools.count()
-    lines = _lines((record for record, _ in zip(records, counter)), format)
+    """Write dicts with the same keys as they come, a file whole or not at all."""
+    lines = _lines(records, write_format(format, output))
     if output is None:
         sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
         for line in lines:
@@ -251,7 +249,6 @@ def write_records(records, format=None, output=None):
             os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
         with atomic_write(output) as file:
             file.writelines(lines)
-    return next(counter)
 
 
 def _lines(records, format):
@@ -331,84 +328,53 @@ def _width(text):
 # -- labels of texts -------------------------------------------------------------------------------
 
 
-def write_results(job, args, pairs=False):
-    """Write a record for each text of a command, or with ``--files`` a file of results for each."""
-    if args.files:
-        if args.texts or args.file or args.text_column:
-            raise InputError('names the texts: leave out other texts and `file`', field='files')
-        count = run_over_files(job, args, job.settings)
-        logger.info('%s in %s', in_number(count, 'texts'), args.output_dir)
-        return
-    if args.output_dir or args.ray:
-        raise InputError('and `ray` go with `files`', field='output_dir')
-    known = job.text_columns if args.file and not args.text_column else ()
+def label_texts(args, pairs=False):
+    """Write a record for each text of a command."""
+    classifier = pipeline(
+        'text-classification',
+        args.model,
+        max_length=args.max_length,
+        engine=engine_of(args.engine, args.precision, args.file),
+        precision=args.precision,
+    )
+    known = ()  # the texts' columns in the file that the model was trained on, if it says so
+    if args.file and not args.text_column:
+        known = classifier.block.config.extras.get('text_columns', ())
     given = _given(args, args.texts, pairs, known)
-    write_records(job.records(given), args.format, args.output)
+    write_records(_labelled(classifier, given, args.all_scores), args.format, args.output)
 
 
-# one per process, with the items of its options
-_opened = functools.lru_cache(maxsize=1)(lambda options: pipeline(**dict(options)))
+def _labelled(classifier, given, all_scores):
+    """Yield the columns of each text with its result; a blank text's has no values."""
+    taken, given, empty = set(), iter(given), None
+    while chunk := list(itertools.islice(given, POOL_ITEMS)):
+        texts = [each.text for each in chunk if not each.is_blank]
+        results = results_of(classifier, texts, all_scores)
+        for each in chunk:
+            if each.is_blank and empty is None:
+                empty = {
+                    name: dict.fromkeys(value) if isinstance(value, dict) else None
+                    for name, value in next(results_of(classifier, ['-'], all_scores)).items()
+                }
+            result = empty if each.is_blank else next(results)
+            if not each.columns:
+                line = each.text if isinstance(each.text, str) else '\t'.join(each.text)
+                yield {**result, 'text': line}
+                continue
+            taken.update(each.columns)
+            named = {f'predicted_{k}' if k in taken else k: v for k, v in result.items()}
+            yield {**each.columns, **named}
 
 
-class Labeller:
-    """Labels texts, or a file of them; for a worker."""
-
-    def __init__(self, options, pairs=False, all_scores=False):
-        self._options = {'task': 'text-classification', **options}
-        self._pairs, self._all_scores = pairs, all_scores
-
-    @property
-    def settings(self):
-        """All that the records depend on, plain JSON."""
-        model = sorted(state_of(self._options['model']))
-        return [self._options, self._pairs, self._all_scores, model]
-
-    @property
-    def _classifier(self):
-        return _opened(tuple(self._options.items()))
-
-    @property
-    def text_columns(self):
-        """The texts' columns in the file that the model was trained on, if it says so."""
-        return self._classifier.block.config.extras.get('text_columns', ())
-
-    def results(self, texts):
-        """Yield a dict for each text, or pair of texts."""
-        classifier = self._classifier
-        several = classifier.is_multi_label
-        for result in classifier(texts, top_k=None if self._all_scores or several else 1):
-            scores = {answer['label']: answer['score'] for answer in result}
-            if self._all_scores:
-                yield {'scores': scores}
-            elif several:  # as in the files that train a model of several labels
-                likely = [label for label in classifier.labels if scores[label] >= LIKELY]
-                yield {'label': ','.join(likely), 'scores': scores}
-            else:
-                yield scores if classifier.is_regression else result[0]
-
-    def records(self, given):
-        """Yield the columns of each text with its result; a blank text's has no values."""
-        taken, given, empty = set(), iter(given), None
-        while chunk := list(itertools.islice(given, POOL_ITEMS)):
-            results = iter(self.results([each.text for each in chunk if not each.is_blank]))
-            for each in chunk:
-                if each.is_blank and empty is None:
-                    empty = {
-                        name: dict.fromkeys(value) if isinstance(value, dict) else None
-                        for name, value in next(self.results(['-'])).items()
-                    }
-                result = empty if each.is_blank else next(results)
-                if not each.columns:
-                    line = each.text if isinstance(each.text, str) else '\t'.join(each.text)
-                    yield {**result, 'text': line}
-                    continue
-                taken.update(each.columns)
-                named = {f'predicted_{k}' if k in taken else k: v for k, v in result.items()}
-                yield {**each.columns, **named}
-
-    def __call__(self, task):
-        given = (
-            Given(_split_pair(line) if self._pairs and line.strip() else line)
-            for line in task.lines()
-        )
-        return write_records(self.records(given), task.output.rpartition('.')[2], task.output)
+def results_of(classifier, texts, all_scores=False):
+    """Yield a dict for each text, or pair of texts."""
+    several = classifier.is_multi_label
+    for result in classifier(texts, top_k=None if all_scores or several else 1):
+        scores = {answer['label']: answer['score'] for answer in result}
+        if all_scores:
+            yield {'scores': scores}
+        elif several:  # as in the files that train a model of several labels
+            likely = [label for label in classifier.labels if scores[label] >= LIKELY]
+            yield {'label': ','.join(likely), 'scores': scores}
+        else:
+            yield scores if classifier.is_regression else result[0]

@@ -69,10 +69,6 @@ class DecoderState:
     positions: mx.nd.NDArray
     position: int
 
-    @property
-    def capacity(self):
-        return self.mask.shape[1]
-
     def select(self, rows):
         """Return a state of these rows."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)

@@ -2,8 +2,7 @@
 
 import mxnet as mx
 
-from ..errors import InputError
-from ..util.arrays import check_range, check_shape
+from ..util.arrays import check_shape
 
 __all__ = ['Stepwise']
 
@@ -12,8 +11,7 @@ class Stepwise:
     """The mixin of language models with `start` and `step`; it goes before their family's block.
 
     The graphs are made by `steps_class`. Its objects have ``start(inputs, capacity)`` and
-    ``step(tokens, state)``; a state has `mask`, with a row per text, and the ints `position` and
-    `capacity`.
+    ``step(tokens, state)``.
     """
 
     steps_class = None
@@ -46,7 +44,8 @@ class Stepwise:
         valid_length : (batch,)
             Lengths of the prompts, at least 1.
         capacity : int
-            Maximum number of tokens per row, prompt and continuation together.
+            Maximum number of tokens per row, prompt and continuation together; at most the
+            context. `step` doesn't check it.
 
         Returns
         -------
@@ -55,25 +54,13 @@ class Stepwise:
         state
             For `step`.
         """
-        inputs = self.checked_start(words, valid_length)
-        check_range('valid_length', valid_length, 1, words.shape[1] + 1)
-        least, most = words.shape[1], self.context_length
-        if capacity < least or (most is not None and capacity > most):
-            raise InputError(
-                f'capacity is {capacity}, and must be at least {least}, the length of the prompts, '
-                f'and at most the context, {most}'
-            )
-        return self.get_steps().start(inputs, capacity)
+        return self.get_steps().start(self.checked_start(words, valid_length), capacity)
 
     def step(self, tokens, state):
         """Add one token (batch,) to each row, and change `state` in place.
 
         Returns the scores (batch, tokens) for the next token, and the state.
         """
-        check_shape('tokens', tokens, state.mask.shape[:1])
-        check_range('tokens', tokens, 0, self.config.embedding_rows, are_ids=True)
-        if state.position >= state.capacity:
-            raise InputError(f'the state holds {state.capacity} tokens per row, and is full')
         return self.get_steps().step(tokens, state)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 from ..util.choices import CALIBRATION_MODES, QUANTIZED_DTYPES
 
-__all__ = ['Quantizer', 'choose_layers', 'leave_out', 'quantize']
+__all__ = ['choose_layers', 'leave_out', 'quantize']
 
 logger = logging.getLogger(__name__)
 
@@ -33,29 +33,6 @@ _BINS = 2001
 def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     """Make a graph of a block whose matrix products are computed with 8-bit integers.
 
-    Parameters
-    ----------
-    block, batches, mode, dtype
-        See `Quantizer`.
-    exclude : sequence of str
-        Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2'.
-
-    Returns
-    -------
-    mxnet.gluon.SymbolBlock
-        With the inputs data0, data1 and data2. Its ``export`` writes two files that
-        ``SymbolBlock.imports`` reads.
-    """
-    quantizer = Quantizer(block, batches, mode, dtype)
-    layers = quantizer.layers.items()
-    return quantizer.block(
-        [name for name, names in layers if any(part in each for part in exclude for each in names)]
-    )
-
-
-class Quantizer:
-    """A block that is calibrated once, and becomes graphs with other layers in integers.
-
     Each output of a layer has its own scale, except in mode 'none'. With mode 'none' or dtype
     'int8', the products of attention stay in float32.
 
@@ -69,11 +46,14 @@ class Quantizer:
         One of `CALIBRATION_MODES`.
     dtype : str
         One of `QUANTIZED_DTYPES`.
+    exclude : sequence of str
+        Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2'.
 
-    Attributes
-    ----------
-    layers : dict of str to list of str
-        Layers that can be quantized: name -> the names of its node and of its parameters.
+    Returns
+    -------
+    mxnet.gluon.SymbolBlock
+        With the inputs data0, data1 and data2. Its ``export`` writes two files that
+        ``SymbolBlock.imports`` reads.
 
     Raises
     ------
@@ -82,137 +62,115 @@ class Quantizer:
     InputError
         If there are no batches.
     """
+    from mxnet.contrib import quantization  # loads scipy.stats
 
-    def __init__(self, block, batches, mode='customize', dtype='auto'):
-        UnknownNameError.check('calib_mode', mode, CALIBRATION_MODES)
-        UnknownNameError.check('quantized_dtype', dtype, QUANTIZED_DTYPES)
-        self._mode, self._dtype, batches = mode, dtype, list(batches)
-        if not batches:
-            raise InputError('there is no text to calibrate the model with')
-        self._first = batches[0]
-        symbol, self._parameters, self._auxiliary = _trace(block, self._first)
-        self._symbol = symbol.get_backend_symbol(_BACKEND)
-        self.layers, self._fixed, self._outputs = {}, [], None
-        for name, names in _products(self._symbol, block.prefix):
-            # MXNet finds no common type for the inputs of attention's products then
-            if 'selfatt' in name and (mode == 'none' or dtype == 'int8'):
-                self._fixed.append(names[0])
-            else:
-                self.layers[name] = names
-        self._ranges = None
-        if mode != 'none':
-            self._ranges = self._calibrate(batches)
-            logger.info('calibrated on %d batches', len(batches))
-
-    def block(self, exclude=()):
-        """The graph without the layers `exclude`, by their names, as a block."""
-        symbol, weights = self._quantized(exclude)
-        inputs = [name for name in _INPUTS if name in symbol.list_inputs()]
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'weights')
-            mx.nd.save(path, {f'arg:{name}': array for name, array in weights.items()})
-            symbol.save(f'{path}.json')
-            return mx.gluon.SymbolBlock.imports(f'{path}.json', inputs, path)
-
-    def harm(self, layer):
-        """Mean squared difference of the first batch's outputs with this layer alone in INT8."""
-        if self._outputs is None:
-            self._outputs = self._run(self._symbol, self._parameters, self._first)
-        results = self._run(
-            *self._quantized([name for name in self.layers if name != layer]), self._first
+    UnknownNameError.check('calib_mode', mode, CALIBRATION_MODES)
+    UnknownNameError.check('quantized_dtype', dtype, QUANTIZED_DTYPES)
+    batches = list(batches)
+    if not batches:
+        raise InputError('there is no text to calibrate the model with')
+    symbol, parameters, auxiliary = _trace(block, batches[0])
+    symbol = symbol.get_backend_symbol(_BACKEND)
+    if mode == 'none' or dtype == 'int8':
+        # MXNet finds no common type for the inputs of attention's products then
+        exclude = (*exclude, 'selfatt')
+    products = _products(symbol)
+    graph, weights, auxiliary, _ = quantization.quantize_graph(
+        symbol,
+        parameters,
+        auxiliary,
+        excluded_sym_names=[
+            names[0]
+            for names in products
+            if any(part in name for part in exclude for name in names)
+        ],
+        excluded_op_names=[],
+        calib_mode='none',
+        quantized_dtype=dtype,
+        quantize_mode='smart',
+        # a scale for each output of a layer needs ranges that are known before
+        quantize_granularity='tensor-wise' if mode == 'none' else 'channel-wise',
+    )
+    if mode != 'none':
+        ranges = _calibrate(symbol, parameters, batches, mode, dtype)
+        logger.info('calibrated on %d batches', len(batches))
+        graph, weights, _ = quantization.calib_graph(
+            graph,
+            parameters,
+            auxiliary,
+            types.SimpleNamespace(min_max_dict=ranges),
+            calib_mode='customize',
+            quantized_dtype=dtype,
+            logger=None,
         )
-        return sum(float(((new - old) ** 2).mean()) for new, old in zip(results, self._outputs))
+    graph = graph.get_backend_symbol(_BACKEND)
+    inputs = [name for name in _INPUTS if name in graph.list_inputs()]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'weights')
+        mx.nd.save(path, {f'arg:{name}': array for name, array in weights.items()})
+        graph.save(f'{path}.json')
+        return mx.gluon.SymbolBlock.imports(f'{path}.json', inputs, path)
 
-    def _quantized(self, exclude):
-        from mxnet.contrib import quantization  # loads scipy.stats
 
-        quantized, weights, auxiliary, _ = quantization.quantize_graph(
-            self._symbol,
-            self._parameters,
-            self._auxiliary,
-            excluded_sym_names=[*self._fixed, *(self.layers[name][0] for name in exclude)],
-            excluded_op_names=[],
-            calib_mode='none',
-            quantized_dtype=self._dtype,
-            quantize_mode='smart',
-            # a scale for each output of a layer needs ranges that are known before
-            quantize_granularity='tensor-wise' if self._mode == 'none' else 'channel-wise',
+def _calibrate(symbol, parameters, batches, mode, dtype):
+    """The least and greatest value of each output, by its name."""
+    ranges, counts = {}, {}
+
+    def widen(name, array):
+        low, high = float(array.min()), float(array.max())
+        if mode == 'customize' and ('eltwise' in name or 'gelu' in name):
+            high = min(high, _LARGEST_GELU)
+        elif mode == 'customize' and 'layernorm' in name:
+            low = max(low, _SMALLEST_NORM)
+        old = ranges.get(name, (low, high))
+        ranges[name] = min(low, old[0]), max(high, old[1])
+
+    def count(name, array):
+        high = max(map(abs, ranges[name])) or 1.0
+        new, edges = np.histogram(array, _BINS, (-high, high))
+        counts[name] = new + counts.get(name, (0, None))[0], edges
+
+    for collect in (widen, count) if mode == 'entropy' else (widen,):
+        for batch in batches:
+            _watch(symbol, {**parameters, **dict(zip(_INPUTS, batch))}, collect)
+    for name, (histogram, edges) in counts.items():
+        # the range whose values in 8 bits are distributed most like the values themselves
+        one_sided = ranges[name][0] >= 0 and dtype != 'int8'
+        high, _ = mx.nd.contrib.calibrate_entropy(
+            hist=mx.nd.array(histogram),
+            hist_edges=mx.nd.array(edges),
+            num_quantized_bins=511 if one_sided else 255,
         )
-        if self._ranges is not None:
-            quantized, weights, _ = quantization.calib_graph(
-                quantized,
-                self._parameters,
-                auxiliary,
-                types.SimpleNamespace(min_max_dict=self._ranges),
-                calib_mode='customize',
-                quantized_dtype=self._dtype,
-                logger=None,
-            )
-        return quantized.get_backend_symbol(_BACKEND), weights
-
-    def _calibrate(self, batches):
-        """The least and greatest value of each output, by its name."""
-        ranges, counts = {}, {}
-
-        def widen(name, array):
-            low, high = float(array.min()), float(array.max())
-            if self._mode == 'customize' and ('eltwise' in name or 'gelu' in name):
-                high = min(high, _LARGEST_GELU)
-            elif self._mode == 'customize' and 'layernorm' in name:
-                low = max(low, _SMALLEST_NORM)
-            old = ranges.get(name, (low, high))
-            ranges[name] = min(low, old[0]), max(high, old[1])
-
-        def count(name, array):
-            high = max(map(abs, ranges[name])) or 1.0
-            new, edges = np.histogram(array, _BINS, (-high, high))
-            counts[name] = new + counts.get(name, (0, None))[0], edges
-
-        for collect in (widen, count) if self._mode == 'entropy' else (widen,):
-            for batch in batches:
-                self._run(self._symbol, self._parameters, batch, collect)
-        for name, (histogram, edges) in counts.items():
-            # the range whose values in 8 bits are distributed most like the values themselves
-            one_sided = ranges[name][0] >= 0 and self._dtype != 'int8'
-            high, _ = mx.nd.contrib.calibrate_entropy(
-                hist=mx.nd.array(histogram),
-                hist_edges=mx.nd.array(edges),
-                num_quantized_bins=511 if one_sided else 255,
-            )
-            high = float(high.asscalar())
-            ranges[name] = 0.0 if one_sided else -high, high
-        return ranges
-
-    def _run(self, symbol, weights, batch, collect=None):
-        known = set(symbol.list_inputs())
-        values = {**weights, **dict(zip(_INPUTS, batch))}
-        executor = symbol.bind(
-            mx.cpu(),
-            {name: array for name, array in values.items() if name in known},
-            grad_req='null',
-        )
-
-        def watch(name, handle):
-            name = name.decode() if isinstance(name, bytes) else name
-            if name.endswith('_output'):
-                handle = ctypes.cast(handle, mx.base.NDArrayHandle)
-                collect(name, mx.nd.NDArray(handle, writable=False).asnumpy())
-
-        if collect is not None:
-            executor.set_monitor_callback(watch, monitor_all=True)
-        return [output.asnumpy() for output in executor.forward(is_train=False)]
+        high = float(high.asscalar())
+        ranges[name] = 0.0 if one_sided else -high, high
+    return ranges
 
 
-def _products(symbol, prefix):
-    """Yield the name of each quantizable layer, and the names of its node and parameters."""
+def _watch(symbol, values, collect):
+    """Run a graph, and call ``collect(name, array)`` for each output in it."""
+    known = set(symbol.list_inputs())
+    values = {name: array for name, array in values.items() if name in known}
+    executor = symbol.bind(mx.cpu(), values, grad_req='null')
+
+    def watch(name, handle):
+        name = name.decode() if isinstance(name, bytes) else name
+        if name.endswith('_output'):
+            handle = ctypes.cast(handle, mx.base.NDArrayHandle)
+            collect(name, mx.nd.NDArray(handle, writable=False).asnumpy())
+
+    executor.set_monitor_callback(watch, monitor_all=True)
+    for output in executor.forward(is_train=False):
+        output.wait_to_read()
+
+
+def _products(symbol):
+    """The names of the node and the parameters of each layer that can be quantized."""
     nodes = json.loads(symbol.tojson())['nodes']
-    for node in nodes:
-        if node['op'].startswith(_PRODUCTS):
-            inputs = [nodes[n]['name'] for n, *_ in node['inputs']]
-            weight = next((name for name in inputs if name.endswith('_weight')), None)
-            name = node['name'] if weight is None else weight[: -len('_weight')]
-            name = name[len(prefix) :] if name.startswith(prefix) else name
-            yield name, [node['name'], *inputs]
+    return [
+        [node['name'], *(nodes[number]['name'] for number, *_ in node['inputs'])]
+        for node in nodes
+        if node['op'].startswith(_PRODUCTS)
+    ]
 
 
 def _trace(block, batch):

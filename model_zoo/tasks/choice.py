@@ -118,25 +118,6 @@ def encode_swag(examples, tokenizer, max_length=128):
     return samples
 
 
-def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0):
-    """Write the chosen ending of each example, as TSV.
-
-    Parameters
-    ----------
-    probabilities : numpy.ndarray, shape (examples, endings)
-    columns : (str, str)
-        Names of the columns of the examples' ids and labels.
-    first : int
-        The number of the first ending.
-    """
-    names = [f'probability_{first + number}' for number in range(probabilities.shape[1])]
-    rows = [[columns[0], 'prediction', *names, columns[1]]]
-    for example, row in zip(examples, probabilities):
-        label = '' if example.label is None else str(example.label + first)
-        rows.append([example.guid, str(first + row.argmax()), *map('{:.6f}'.format, row), label])
-    write_table(path, rows)
-
-
 class MultipleChoice(Task):
     """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
@@ -144,28 +125,33 @@ class MultipleChoice(Task):
     command = 'zoo serve {folder}'
     call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
     predicted = ('dev', 'test')
-    #: options of `write_choices`
+    #: columns of the ids and labels in the predictions' files, and the number of the first ending
     columns, first = (_ID, _LABEL), 0
+    #: segment -> the file of its predictions
+    written = {'dev': 'dev_predictions.tsv', 'test': 'test_predictions.tsv'}
 
     def prepare(self, rows):
+        self._rows = rows
         for name in ('train', 'dev') if self.trains else ():
             if any(row.label is None for row in rows.get(name, ())):
                 raise InputError(f'the {name} set has no labels: training needs them')
 
     def write(self, folder, segment, data, outputs):
-        name = self.file_of(segment)
-        path = os.path.join(folder, name)
-        write_choices(path, data.rows, softmax(outputs), self.columns, self.first)
-        return [name]
+        """Write the chosen ending of each example, as TSV."""
+        probabilities, first = softmax(outputs), self.first
+        names = [f'probability_{first + number}' for number in range(outputs.shape[1])]
+        rows = [[self.columns[0], 'prediction', *names, self.columns[1]]]
+        for example, row in zip(data.rows, probabilities):
+            label = '' if example.label is None else str(example.label + first)
+            cells = map('{:.6f}'.format, row)
+            rows.append([example.guid, str(first + row.argmax()), *cells, label])
+        write_table(os.path.join(folder, self.written[segment]), rows)
+        return [self.written[segment]]
 
     def example(self, rows):
         row = rows[0]
         choices = [f'{row.start} {ending}'.strip() for ending in row.endings]
         return {'text': row.context, 'choices': choices}
-
-    def file_of(self, segment):
-        """Return the name of the file of a segment's predictions."""
-        return f'{segment}_predictions.tsv'
 
     def analyze(self, data, outputs):
         labels, chosen = self.numbers(data.rows), self.decode(data, outputs)
@@ -198,12 +184,8 @@ class ChoiceTask(MultipleChoice):
     def encode(self, rows, tokenizer):
         return encode_swag(rows, tokenizer, self.settings.max_length)
 
-    def prepare(self, rows):
-        super().prepare(rows)
-        self._choices = len(next(iter(rows.values()))[0].endings)
-
     def results(self):
-        return {'choices': self._choices}
+        return {'choices': len(next(iter(self._rows.values()))[0].endings)}
 
 
 _STORY_ID, _STORY_ANSWER = 'InputStoryid', 'AnswerRightEnding'
@@ -277,6 +259,7 @@ class StoryTask(MultipleChoice):
     command = call = ''
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
+    written = {'dev': 'predictions.tsv', 'test': 'test_predictions.tsv'}
 
     @property
     def dev_share(self):
@@ -293,17 +276,7 @@ class StoryTask(MultipleChoice):
         return read_story_cloze(source, self.settings.encoding)
 
     def split(self, rows, share):
-        if share < 1:
-            return super().split(rows, share)
-        if share >= len(rows):
-            raise InputError(
-                f'{share} must be less than {len(rows)}, the number of stories', field='n_valid'
-            )
-        return hold_out(rows, share)
-
-    def prepare(self, rows):
-        super().prepare(rows)
-        self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}
+        return super().split(rows, share) if share < 1 else hold_out(rows, share)
 
     def model_options(self):
         def add_special_tokens(model, tokenizer):
@@ -353,8 +326,5 @@ class StoryTask(MultipleChoice):
         )
         return model.mc_head(last).reshape(batch.words.shape[:2])
 
-    def file_of(self, segment):
-        return 'test_predictions.tsv' if segment == 'test' else 'predictions.tsv'
-
     def results(self):
-        return {'stories': self._sizes}
+        return {'stories': {name: len(self._rows.get(name, ())) for name in ('train', 'dev')}}

@@ -209,7 +209,7 @@ def _names(*segments):
     return {segment: (f'{segment}.tsv', f'{segment}.txt') for segment in segments}
 
 
-_PAIR = 'sentence1', 'sentence2'
+_PAIR, _TEXTS_A_B = ('sentence1', 'sentence2'), ('text_a', 'text_b')
 _NLI = Classes(
     ('neutral', 'entailment', 'contradiction'),
     ('accuracy',),
@@ -231,63 +231,49 @@ def _binary(*words, metrics=('accuracy',), positive=None):
     return Classes(('0', '1'), metrics, dict(zip(words, '01')), positive=positive)
 
 
-def _data_set(name, target, *layouts, **fields):
+_F1 = {'metrics': ('accuracy', 'f1'), 'positive': '1'}
+_EQUIVALENT = _binary('not_equivalent', 'equivalent', **_F1)
+_DUPLICATE = _binary('not_duplicate', 'duplicate', **_F1)
+_ACCEPTABLE = _binary('unacceptable', 'acceptable', metrics=('matthews', 'accuracy'))
+_POSITIVE = _binary('negative', 'positive')
+
+
+def _data_set(name, target, *layouts, glue_name=None, **fields):
     """Return a data set whose folders, files and name in GluonNLP are the usual ones."""
+    own, lower = glue_name or name, name.lower()
     usual = {
-        'folders': (name, name.lower()),
+        'folders': (own, name, lower, name.replace('-', ''), f'task_data/{lower}'),
         'files': _names('train', 'dev', 'test'),
-        'submissions': {'test': f'{name}.tsv'},
+        'submissions': {'test': f'{own}.tsv'},
         'gluonnlp_name': name,
     }
     return DataSet(name, target, layouts, **{**usual, **fields})
 
 
-_F1 = {'metrics': ('accuracy', 'f1'), 'positive': '1'}
+_MNLI_SETS = 'train', 'dev_matched', 'dev_mismatched', 'test_matched', 'test_mismatched'
 _BAIDU = {'data_dir_variable': 'BAIDU_ERNIE_DATA_DIR'}
-_NEGATIVE_POSITIVE = _binary('negative', 'positive')
 _TASKS = [
-    _data_set(
-        'MRPC',
-        _binary('not_equivalent', 'equivalent', **_F1),
-        Layout(('#1 String', '#2 String'), 'Quality'),
-    ),
-    _data_set(
-        'QQP',
-        _binary('not_duplicate', 'duplicate', **_F1),
-        Layout(('question1', 'question2'), 'is_duplicate'),
-        tolerant=True,  # some rows of GLUE's training file are cut short
-    ),
+    _data_set('MRPC', _EQUIVALENT, Layout(('#1 String', '#2 String'), 'Quality')),
+    # some rows of GLUE's training file are cut short
+    _data_set('QQP', _DUPLICATE, Layout(('question1', 'question2'), 'is_duplicate'), tolerant=True),
     _data_set('QNLI', _ENTAILMENT, Layout(('question', 'sentence'), 'label')),
     _data_set('RTE', _ENTAILMENT, Layout(_PAIR, 'label')),
-    _data_set(
-        'STS-B', Number((0.0, 5.0)), Layout(_PAIR, 'score'), folders=('STS-B', 'STSB', 'sts-b')
-    ),
-    _data_set(
-        'CoLA',
-        _binary('unacceptable', 'acceptable', metrics=('matthews', 'accuracy')),
-        # train and dev: source, label, the author's mark, sentence; test: index, sentence
-        Layout(('sentence',)),
-        Layout((3,), 1, header=False, width=4),
-    ),
+    _data_set('STS-B', Number((0.0, 5.0)), Layout(_PAIR, 'score')),
+    # train and dev: source, label, the author's mark, sentence; test: index, sentence
+    _data_set('CoLA', _ACCEPTABLE, Layout(('sentence',)), Layout((3,), 1, False, 4)),
     _data_set(
         'MNLI',
         _NLI,
         Layout(_PAIR, 'gold_label'),
-        files=_names('train', 'dev_matched', 'dev_mismatched', 'test_matched', 'test_mismatched'),
+        files=_names(*_MNLI_SETS),
         submissions={'test_matched': 'MNLI-m.tsv', 'test_mismatched': 'MNLI-mm.tsv'},
     ),
     _data_set('WNLI', _binary('not_entailment', 'entailment'), Layout(_PAIR, 'label')),
-    _data_set(
-        'SST',
-        _NEGATIVE_POSITIVE,
-        Layout(('sentence',), 'label'),
-        folders=('SST-2', 'SST', 'sst'),
-        submissions={'test': 'SST-2.tsv'},
-    ),
+    _data_set('SST', _POSITIVE, Layout(('sentence',), 'label'), glue_name='SST-2'),
     _data_set(
         'XNLI',
         _NLI,
-        Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition, Chinese only
+        Layout(_TEXTS_A_B, 'label'),  # Baidu's edition, Chinese only
         Layout(_PAIR, 'gold_label', where=('language', 'zh')),  # XNLI 1.0
         Layout(('premise', 'hypo'), 'label'),  # XNLI-MT 1.0, MNLI's training part translated
         folders=('XNLI', 'xnli', 'task_data/xnli', 'XNLI-1.0', 'XNLI-MT-1.0/multinli'),
@@ -301,20 +287,18 @@ _TASKS = [
     _data_set(
         'LCQMC',
         _binary(),
-        Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition
-        Layout((0, 1), 2, header=False, width=3),
-        Layout((0, 1), header=False, width=2),
-        folders=('LCQMC', 'lcqmc', 'task_data/lcqmc'),
+        Layout(_TEXTS_A_B, 'label'),  # Baidu's edition
+        Layout((0, 1), 2, False, 3),
+        Layout((0, 1), None, False, 2),
         gluonnlp_name=None,  # may not be redistributed
         **_BAIDU,
     ),
     _data_set(
         'ChnSentiCorp',
-        _NEGATIVE_POSITIVE,
+        _POSITIVE,
         Layout(('text_a',), 'label'),  # Baidu's edition
-        Layout((0,), 1, header=False, width=2),
-        Layout((0,), header=False, width=1),
-        folders=('ChnSentiCorp', 'chnsenticorp', 'task_data/chnsenticorp'),
+        Layout((0,), 1, False, 2),
+        Layout((0,), None, False, 1),
         **_BAIDU,
     ),
 ]
@@ -511,14 +495,13 @@ def _read(task, source, segment, parse):
                 task.given.update((field_text(value), value) for value in numbers)
             several = [False] * width + [takes_several]
             cells = [_text(where, *each) for each in zip(columns, cells, several)]
-        if not all(cells):
-            parts = zip(columns, cells, may_be_empty)
-            lacking = [column for column, cell, optional in parts if not (cell or optional)]
-            if lacking and not task.skip_empty:
+        parts = zip(columns, cells, may_be_empty)
+        lacking = not all(cells) and [name for name, cell, may in parts if not (cell or may)]
+        if lacking:
+            if not task.skip_empty:
                 raise InputError(EMPTY, where=where._replace(column=lacking[0]))
-            if lacking:
-                skipped += 1
-                continue
+            skipped += 1
+            continue
         label = cells[width] if cells[width:] else None
         try:
             if label not in labels:

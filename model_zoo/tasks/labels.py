@@ -73,19 +73,15 @@ def _in_users_order(task, labels, stated):
     """Return the task with the labels in the order that the user names."""
     ordered = task.target.match(labels) if task.target.has_classes else None
     if ordered is None:
-        known = ', '.join(task.labels or ['which has none'])
-        raise InputError(
-            f"{', '.join(labels)}: must be {task.name}'s, {known}, in the order of the outputs",
-            field='labels',
-        )
+        ours = ', '.join(task.labels or ['which has none'])
+        problem = f"must be {task.name}'s, {ours}, in the order of the outputs"
+        raise InputError(f'{", ".join(labels)}: {problem}', field='labels')
     names = stated and stated.names
     if names and len(names) != len(ordered):
         _refuse(task, stated, names)
     if names and not stated.numbered and task.target.match(names) != ordered:
-        shown = ', '.join(ordered), ', '.join(names)
-        logger.warning(
-            'the outputs are read as %s, as `labels` says; the model calls them %s', *shown
-        )
+        ours, theirs = ', '.join(ordered), ', '.join(names)
+        logger.warning('the outputs are read as %s; the model calls them %s', ours, theirs)
     return task.with_labels(ordered)
 
 
@@ -109,10 +105,8 @@ def _follow(task, stated):
     is_other = stated.task in _UNCLASSIFIED or (known is not None and known.name != task.name)
     # names that are words mean the same in another task
     if is_other and not task.is_custom and not (target.has_classes and target.has_words):
-        raise InputError(
-            f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}: use '
-            '`task_name` custom for other data with the same labels'
-        )
+        problem = f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}'
+        raise InputError(f'{problem}: use `task_name` custom for other data with the same labels')
     return task
 
 
@@ -145,23 +139,21 @@ def _ordered(task, stated):
     ordered = target.in_order(stated.order)
     if stated.order is None or not target.has_words:
         return ordered
-    level, hint = logging.INFO, ''
+    hint, other = '', target.in_order('hub')
     if stated.numbered:
-        level, hint = logging.WARNING, '; `labels` names them in another order'
-        other = target.in_order('hub')
-        hint += '' if other == ordered else f", such as the data set's own: {' '.join(other)}"
+        hint = '; `labels` names them in another order'
+        hint += f", such as the data set's own: {' '.join(other)}" if other != ordered else ''
     problem = "the model doesn't name its labels; they are assumed to be %s, the order of %s: %s%s"
-    logger.log(level, problem, ', '.join(ordered), _AUTHORS[stated.order], stated.reason, hint)
+    shown = ', '.join(ordered), _AUTHORS[stated.order], stated.reason, hint
+    logger.log(logging.WARNING if stated.numbered else logging.INFO, problem, *shown)
     return ordered
 
 
 def _refuse(task, stated, names):
     theirs, ours = (', '.join(classes or ['no classes']) for classes in (names, task.labels))
     trained = f'was trained for {stated.task} and ' if stated.task is not None else ''
-    raise InputError(
-        f'the model {stated.model!r} {trained}has {theirs}, and {task.name} {ours}; `labels` names '
-        "the model's outputs in their order, if they are called otherwise there"
-    )
+    problem = f'the model {stated.model!r} {trained}has {theirs}, and {task.name} {ours}'
+    raise InputError(f"{problem}; `labels` names the model's outputs in their order")
 
 
 _OF_A_TASK = (

@@ -129,12 +129,10 @@ class BlockReading:
     needs_vocab = False
 
     def __init__(self, model, tokenizer, settings, workers):
-        size = model.context_length if settings.max_length is None else settings.max_length
-        if not 2 <= size <= model.context_length:
-            raise InputError(
-                f'{size} must be 2 to {model.context_length}, the tokens that the model takes',
-                field='max_length',
-            )
+        size, longest = settings.max_length or model.context_length, model.context_length
+        if not 2 <= size <= longest:
+            problem = f'{size} must be 2 to {longest}, the tokens that the model takes'
+            raise InputError(problem, field='max_length')
         self.settings = settings.copy(max_length=size)
         self._tokenizer, self._workers, self.block = tokenizer, workers, model
 
@@ -231,10 +229,8 @@ class LanguageModelTask(TextTask):
         try:
             block_class = located.family.block_class(self.head)
         except UnknownNameError:
-            raise InputError(
-                f'{located.name!r} cannot generate text, as gpt2 can; '
-                "the task 'fill-mask' (zoo finetune-lm) trains BERT on text"
-            ) from None
+            problem = f"{located.name!r} can't generate text, as gpt2 can"
+            raise InputError(f"{problem}; the task 'fill-mask' trains BERT on text") from None
         for name in self._reading_of(block_class).not_for:
             if getattr(self.settings, name) not in (None, False):
                 family = family_of_class(block_class).name
@@ -282,24 +278,17 @@ class LanguageModelTask(TextTask):
         return describe(len(data.samples), 'tokens', [data.samples])
 
     def objective(self, model, data):
-        return Objective(
-            lambda batch: [self._reading.mean_loss(batch)],
-            lambda batch: (batch.count,),
-            unit='tokens',
-        )
+        def terms(batch):
+            return [self._reading.mean_loss(batch)]
+
+        return Objective(terms, lambda batch: (batch.count,), unit='tokens')
 
     def forward(self, model, batch):
         return self._reading.loss_sum(batch)
 
-    def evaluate(self, evaluator, segments, guard=None):
-        score, report = 0.0, {}
-        for segment in segments:
-            loader = evaluator.sets[segment].loader
-            value, part = evaluate_perplexity(
-                evaluator.forward, loader, self._words[segment], segment, guard
-            )
-            score, report = score if report else value, {**report, **part}
-        return score, report
+    def measure(self, evaluator, segment, guard):
+        loader, words = evaluator.sets[segment].loader, self._words[segment]
+        return evaluate_perplexity(evaluator.forward, loader, words, segment, guard)
 
     def results(self):
         return {'tokens': self._train_tokens, 'vocab_size': self._model.config.vocab_size}

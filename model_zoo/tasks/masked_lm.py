@@ -121,19 +121,16 @@ class MaskedLMTask(TextTask):
         return model
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
-        options = {'ctx': contexts, 'workers': self.workers}
-        return Data(rows, None, self._loader(segment, tokenizer, accumulate, options))
-
-    def _loader(self, segment, tokenizer, accumulate, options):
         source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
-        size, batching = self.batching(segment, accumulate)
-        if segment != 'train':
-            shuffle = self.shuffles_dev and is_text
-            return PretrainingLoader(source, size, shuffle=shuffle, **options)
-        batching.update(accumulate=accumulate, seed=self.settings.seed)
-        loader = PretrainingLoader(source, size, **batching, **options)
-        self.plan(loader, accumulate)
-        return loader
+        size, options = self.batching(segment, accumulate)
+        if segment == 'train':
+            options = {**options, 'accumulate': accumulate, 'seed': self.settings.seed}
+        else:
+            options = {'shuffle': self.shuffles_dev and is_text}
+        loader = PretrainingLoader(source, size, ctx=contexts, workers=self.workers, **options)
+        if segment == 'train':
+            self.plan(loader, accumulate)
+        return Data(rows, None, loader)
 
     def batching(self, segment, accumulate):
         """Return the batch size of a set, and further options of its loader."""
@@ -179,15 +176,10 @@ class MaskedLMTask(TextTask):
     def objective(self, model, data):
         return self._objective
 
-    def evaluate(self, evaluator, segments, guard=None):
-        score, report = 0.0, {}
-        for segment in segments:
-            loader = evaluator.sets[segment].loader
-            options = self._objective, loader, self.workers, guard, self.most_batches
-            value, part = evaluate_pretraining(*options)
-            score = score if report else value
-            report['eval' if segment == 'dev' else segment] = part['eval']
-        return score, report
+    def measure(self, evaluator, segment, guard):
+        options = evaluator.sets[segment].loader, self.workers, guard, self.most_batches
+        value, part = evaluate_pretraining(self._objective, *options)
+        return value, {'eval' if segment == 'dev' else segment: part['eval']}
 
     def results(self):
         return {}
@@ -264,14 +256,14 @@ class PretrainingTask(MaskedLMTask):
             self.settings = self.settings.fit_length('max_length', model.context_length)
         return super().setup(model, tokenizer)
 
-    def _loader(self, segment, tokenizer, accumulate, options):
+    def load(self, segment, rows, tokenizer, contexts, accumulate):
         settings = self.settings
         if segment != 'train' or not settings.synthetic_data:
-            return super()._loader(segment, tokenizer, accumulate, options)
+            return super().load(segment, rows, tokenizer, contexts, accumulate)
         size, length = self.batching(segment, accumulate)[0], settings.max_length
         masks = min(settings.max_predictions_per_seq, length)
-        options['seed'] = settings.seed
-        return SyntheticLoader(size, length, masks, tokenizer.vocab, **options)
+        options = {'seed': settings.seed, 'ctx': contexts, 'workers': self.workers}
+        return Data(rows, None, SyntheticLoader(size, length, masks, tokenizer.vocab, **options))
 
     def batching(self, segment, accumulate):
         settings, count = self.settings, self.workers.size
@@ -291,31 +283,28 @@ class PretrainingTask(MaskedLMTask):
         """Return a batch size, computed from the total of `count` batches if that is given."""
         size, total = (getattr(self.settings, each) for each in (name, f'total_{name}'))
         if total is not None and (total % count or size not in (None, total // count)):
-            raise InputError(
-                f'is {total}, and must be {count} (workers, GPUs and `accumulate`) x `{name}`',
-                field=f'total_{name}',
-            )
+            problem = f'is {total}, and must be {count} (workers, GPUs, `accumulate`) x `{name}`'
+            raise InputError(problem, field=f'total_{name}')
         size = size or 8 if total is None else total // count
         self.settings = self.settings.copy(**{name: size})
         return size
 
     def _source(self, segment, tokenizer):
-        source = super()._source(segment, tokenizer)
-        if isinstance(source, ShardFiles):
-            self._check_sizes(source)
-        return source
+        """Return the source; sizes that contradict the samples are refused.
 
-    def _check_sizes(self, source):
-        """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
-        path = source.paths[0]
-        for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
-            samples, value = read_shard(path), getattr(self.settings, name)
-            is_length = name == 'max_length'
+        TFRecords have one size, as Google's.
+        """
+        source, is_given = super()._source(segment, tokenizer), self.settings.is_given
+        for name in filter(is_given, ('max_length', 'max_predictions_per_seq')):
+            if not isinstance(source, ShardFiles):
+                break
+            path, value = source.paths[0], getattr(self.settings, name)
+            samples, is_length = read_shard(path), name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
-                raise InputError(
-                    f'{value}: the samples in {path!r} were made with {width}', field=name
-                )
+                problem = f'{value}: the samples in {path!r} were made with {width}'
+                raise InputError(problem, field=name)
+        return source
 
     def describe(self, data):
         synthetic = data.rows == 'train' and self.settings.synthetic_data

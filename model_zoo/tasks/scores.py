@@ -57,10 +57,8 @@ def cross_entropies(labels, outputs):
 def check_finite(outputs, segment='the set'):
     """Raise InputError if a model's outputs on a data set aren't finite."""
     if not np.isfinite(outputs).all():
-        raise InputError(
-            f"the model's outputs on {segment} are not finite: its training has diverged; try a "
-            'lower learning rate'
-        )
+        problem = f"the model's outputs on {segment} are not finite: its training has diverged"
+        raise InputError(f'{problem}; try a lower learning rate')
 
 
 def error_analysis(

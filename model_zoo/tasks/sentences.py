@@ -88,8 +88,6 @@ def read_sentences(
         examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
     if skipped:
         logger.warning('%s: skipped %d rows without a text', segment, skipped)
-    if not examples:
-        raise InputError(f'{source!r:.200} has no examples')
     return SentenceSet(kind, examples)
 
 

@@ -20,10 +20,9 @@ import math
 import os
 import re
 import string
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from pydantic import ConfigDict
 from tqdm import tqdm
 
 from ..batches import Sample
@@ -33,7 +32,7 @@ from ..records import is_path, read_records
 from ..tokenization.encoding import UNLIMITED
 from ..training.objective import outputs_of
 from ..util.arrays import softmax
-from ..util.fields import AnyText, Fields, Flag, Whole
+from ..util.fields import AnyText, Whole
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
 from .scores import check_finite, error_analysis
@@ -134,9 +133,9 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
     path, digest = os.fspath(source) if is_path(source) else 'the questions', hashlib.sha256()
     paragraphs, questions, ids, skipped = [], [], set(), []
     for where, entry in _read_entries(source, path, digest, encoding):
-        if not paragraphs or paragraphs[-1] != entry.context:
-            paragraphs.append(entry.context)
-        name = str(entry.id)
+        if not paragraphs or paragraphs[-1] != entry['context']:
+            paragraphs.append(entry['context'])
+        name = str(entry['id'])
         if name in ids:
             raise InputError(f'the id {name!r} is already in use', where=where)
         ids.add(name)
@@ -148,7 +147,8 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
                 raise problem from None
             skipped.append(problem)
         else:
-            questions.append(Question(name, entry.question, len(paragraphs) - 1, answers, start))
+            found = name, entry['question'], len(paragraphs) - 1, answers, start
+            questions.append(Question(*found))
     if not ids:
         raise InputError(f'{path} has no questions')
     if any(question.answers is not None for question in questions):
@@ -168,21 +168,14 @@ _ROWS = ('.jsonl', '.ndjson', '.parquet', '.csv', '.tsv')  # endings of files of
 _PARTS = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
 
 
-class _Answer(Fields):
-    model_config = ConfigDict(extra='ignore')
-
-    text: AnyText
-    answer_start: Any = None
-
-
-class _Entry(Fields):
-    model_config = ConfigDict(extra='ignore')
-
-    id: AnyText | Whole
-    question: AnyText
-    context: AnyText
-    answers: list[_Answer] | None = None
-    is_impossible: Flag | None = None
+#: fields of a question beside its context; there may be more
+_ENTRY = {
+    'id': AnyText | Whole,
+    'question': AnyText,
+    'context': AnyText,
+    'answers': list[dict] | None,
+    'is_impossible': bool | None,
+}
 
 
 def _read_entries(source, path, digest, encoding):
@@ -211,16 +204,20 @@ def _entries(row, number):
     if 'paragraphs' not in row:
         answers = _answers(row)
         is_impossible = None if answers is None else not answers
-        row = {'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}
-        return [_Entry.read(row)]
-    check_json(row['paragraphs'], list, 'paragraphs')
-    for paragraph in row['paragraphs']:
-        check_json(paragraph, {'context': AnyText, 'qas': list[dict]}, 'paragraphs')
-    return [
-        _Entry.read({**entry, 'context': paragraph['context']})
-        for paragraph in row['paragraphs']
-        for entry in paragraph['qas']
-    ]
+        entries = [{'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}]
+    else:
+        check_json(row['paragraphs'], list, 'paragraphs')
+        for each in row['paragraphs']:
+            check_json(each, {'context': AnyText, 'qas': list[dict]}, 'paragraphs')
+        context_of = [
+            (entry, each['context']) for each in row['paragraphs'] for entry in each['qas']
+        ]
+        entries = [{**entry, 'context': context} for entry, context in context_of]
+    for entry in entries:
+        check_json(entry, _ENTRY)
+        for answer in entry.get('answers') or ():
+            check_json(answer, {'text': AnyText}, 'answers')
+    return entries
 
 
 def _answers(row):
@@ -240,12 +237,12 @@ def _answers_of(entry, version_2, training):
 
     A ValueError says that the question must be skipped.
     """
-    answers, impossible = entry.answers, entry.is_impossible
+    answers, impossible = entry.get('answers'), entry.get('is_impossible')
     if answers is None and not impossible:
         if training:
             raise ValueError('has no answers')
         return None, None
-    texts = tuple(answer.text for answer in answers or ())
+    texts = tuple(answer['text'] for answer in answers or ())
     if impossible and texts:
         raise ValueError("has answers, and its 'is_impossible' is true")
     if impossible and not version_2:
@@ -255,16 +252,16 @@ def _answers_of(entry, version_2, training):
     if not training or not texts:
         return texts, None
     for number, answer in enumerate(answers):
-        start = _place(answer, entry.context)
+        start = _place(answer, entry['context'])
         if start is not None:
-            return (answer.text, *texts[:number], *texts[number + 1 :]), start
-    text, start = texts[0], answers[0].answer_start
+            return (answer['text'], *texts[:number], *texts[number + 1 :]), start
+    text, start = texts[0], answers[0].get('answer_start')
     raise ValueError(f'has the answer {text!r}, which is not at its answer_start {start!r:.40}')
 
 
 def _place(answer, context):
     """Return where an answer begins, or None if it isn't there."""
-    text, start = answer.text, answer.answer_start
+    text, start = answer['text'], answer.get('answer_start')
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
         whole = int(start)
         is_whole = whole == start or isinstance(start, str)
@@ -369,9 +366,8 @@ class SquadFeatures(collections.abc.Sequence):
         self, squad, encoding, tokenizer, max_seq_length=384, doc_stride=128, max_query_length=64
     ):
         if max_seq_length <= max_query_length + 3:
-            raise InputError(
-                f'{max_seq_length} must be more than `max_query_length` + 3', field='max_length'
-            )
+            problem = f'{max_seq_length} must be more than `max_query_length` + 3'
+            raise InputError(problem, field='max_length')
         self.squad = squad
         self.encoding = encoding
         self.tokenizer = tokenizer
@@ -384,11 +380,8 @@ class SquadFeatures(collections.abc.Sequence):
             size = len(encoding.paragraphs[question.paragraph])
             windows = split_windows(size, room, doc_stride)
             if len(windows) > 1 and doc_stride > room:
-                raise InputError(
-                    f'{doc_stride} must be at most {room}, the room beside the question '
-                    f'{question.id!r}',
-                    field='doc_stride',
-                )
+                problem = f'{doc_stride} must be at most {room}, the room beside {question.id!r}'
+                raise InputError(problem, field='doc_stride')
             rows += [(number, *window) for window in windows]
             bounds.append(len(rows))
         #: question, first piece and number of pieces of each window
@@ -506,8 +499,8 @@ def write_answers(folder, answers, prefix=''):
 
     The names begin with `prefix`.
     """
-    parts = zip(('predictions', 'nbest_predictions', 'null_odds'), answers)
-    files = {f'{prefix}{name}.json': content for name, content in parts if content}
+    names = (f'{prefix}{name}.json' for name in ('predictions', 'nbest_predictions', 'null_odds'))
+    files = {name: content for name, content in zip(names, answers) if content}
     for name, content in files.items():
         write_json(os.path.join(folder, name), content)
     return list(files)
@@ -697,8 +690,7 @@ class SquadTask(Task):
 
     settings_class, name, trained_for = SquadSettings, 'squad', None
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
-    title, most_lost = 'SQuAD', 0.5
-    predicted = ('dev', 'test')
+    title, predicted = 'SQuAD', ('dev', 'test')
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
@@ -736,10 +728,7 @@ class SquadTask(Task):
         if settings.uncased and not tokenizer.do_lower_case:
             raise InputError("is set, but the model's vocabulary is cased", field='uncased')
         sizes = settings.max_length, settings.doc_stride, settings.max_query_length
-        samples = SquadFeatures(rows, encode_squad(rows, tokenizer), tokenizer, *sizes)
-        if not len(samples):
-            raise InputError(f'{rows.path}: there is no paragraph with a word in it')
-        return samples
+        return SquadFeatures(rows, encode_squad(rows, tokenizer), tokenizer, *sizes)
 
     def describe(self, data):
         squad = data.rows

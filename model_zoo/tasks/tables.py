@@ -6,36 +6,17 @@ import logging
 import os
 
 from ..errors import InputError, reporting
-from ..records import (
-    TEXTS,
-    choose_columns,
-    find_splits,
-    is_path,
-    is_table,
-    is_table_file,
-    read_records,
-)
+from ..records import TEXTS, choose_columns, find_splits, is_path, is_table
 from ..training.settings import FileSettings
 from ..util.files import atomic_write
-from ..util.reading import read_lines, read_text
+from ..util.reading import read_text
 from ..util.remote import is_file, is_folder, join
 
 logger = logging.getLogger(__name__)
 
 
-def text_file(source, segment, folder, between='\n', column=None, encoding=None):
-    """Return the path of a file in UTF-8 with the texts of a set: its own, or one in `folder`."""
-    is_text = is_path(source) and not is_table_file(source)
-    if is_text and encoding is None:
-        return os.fspath(source)
-    if is_text:
-        texts, between = (line for _, line in read_lines(source, encoding)), ''
-    else:
-        texts = _texts(read_records(source, {1: ('text',)}, segment, encoding=encoding), column)
-    return _write_texts(folder, segment, texts, between)
-
-
-def _texts(records, column):
+def read_texts(records, column=None):
+    """Yield the texts of records, by default of the column with a usual name."""
     name = None
     for where, row in records:
         if name is None:
@@ -46,17 +27,14 @@ def _texts(records, column):
         yield text.strip('\n')
 
 
-def _write_texts(folder, segment, texts, between):
+def write_texts(folder, segment, texts, between):
     """Write texts with `between` between them; returns the path."""
-    path, is_blank = os.path.join(folder, f'{segment}.txt'), True
+    path = os.path.join(folder, f'{segment}.txt')
     os.makedirs(folder, exist_ok=True)
     with atomic_write(path) as file:
         for number, text in enumerate(texts):
             file.write(between * bool(number) + text)
-            is_blank = is_blank and not text.strip()
         file.write('\n' * bool(between))
-        if is_blank:
-            raise InputError(f'the {segment} set has no text that is not blank')
     return path
 
 
@@ -71,11 +49,10 @@ def split_text(path, share, folder, between='\n'):
     parts = [part for part in read_text(path).split(between) if part.strip()]
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
-        raise InputError(
-            f'{share} of {len(parts)} texts leaves nothing on one side', field='dev_split'
-        )
+        problem = f'{share} of {len(parts)} texts leaves nothing on one side'
+        raise InputError(problem, field='dev_split')
     sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
-    return [_write_texts(folder, name, sets[name], between) for name in sets]
+    return [write_texts(folder, name, sets[name], between) for name in sets]
 
 
 @contextlib.contextmanager
@@ -107,9 +84,8 @@ def given_files(settings, segments, dev_share=None):
     for segment, path in files.items():
         splits = find_splits(path) if is_path(path) else {}
         if splits and segment not in splits:
-            raise InputError(
-                f'{path!r} has no such split; it has {", ".join(splits)}', field=f'{segment}_file'
-            )
+            problem = f'{path!r} has no such split; it has {", ".join(splits)}'
+            raise InputError(problem, field=f'{segment}_file')
         files[segment] = splits.get(segment, path)
         unused = splits if segment == 'train' else unused
     for segment, path in unused.items():

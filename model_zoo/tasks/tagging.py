@@ -90,7 +90,10 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
             where, first = Where(str(path), number), first or number
             if width is None:
                 width = len(fields)
-                _check_columns(columns, width, where)
+                if len({c % width for c in columns if -width <= c < width}) < len(columns):
+                    problem = f'`word_column` and `label_column` must be two of {width} columns'
+                    hint = '`no_test_labels` is for files without labels'
+                    raise InputError(f'{problem}, from 0; {hint}', where=where)
             if len(fields) != width or not all(fields[column] for column in columns):
                 problem = f'a word and {width} columns are expected, as in the lines before'
                 raise InputError(f'{problem}: {text.strip()!r:.80}', where=where)
@@ -101,21 +104,9 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
     if all(_NUMBER.fullmatch(word) for sentence in sentences for word in sentence.words):
-        raise InputError(
-            f'{path}: column {word_column} numbers the words; `word_column` and `label_column` '
-            'name other columns, such as 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
-        )
+        columns = '`word_column` and `label_column` are 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
+        raise InputError(f'{path}: column {word_column} numbers the words; {columns}')
     return sentences
-
-
-def _check_columns(columns, width, where):
-    places = {column % width for column in columns if -width <= column < width}
-    if len(places) < len(columns):
-        raise InputError(
-            f'the line has {width} columns, from 0: `word_column` {columns[0]} and `label_column` '
-            f'{columns[-1]} must be two of them; `no_test_labels` is for files without labels',
-            where=where,
-        )
 
 
 WORD, BREAK, COMMENT, OTHER = 'word', 'break', 'comment', 'other'
@@ -233,12 +224,10 @@ def _numbered(sentence, numbers, source):
     try:
         return np.array([numbers[label] for label in sentence.labels], np.int32)
     except KeyError as error:
-        line = sentence.line + sentence.labels.index(error.args[0])
-        raise InputError(
-            f'the label {error.args[0]!r} is unknown; the training set, or the model, has '
-            f'{", ".join([*numbers][1:])}: name all of them with `labels`',
-            where=Where(str(source), line),
-        ) from None
+        label, known = error.args[0], ', '.join([*numbers][1:])
+        where = Where(str(source), sentence.line + sentence.labels.index(label))
+        problem = f'the label {label!r} is unknown; the training set, or the model, has {known}'
+        raise InputError(f'{problem}: name all of them with `labels`', where=where) from None
 
 
 _AS_IOBES = {'L': 'E', 'U': 'S'}
@@ -362,9 +351,8 @@ class TaggingTask(Task):
         if is_path(source):
             source = find_splits(source).get(segment, source)
         if not is_path(source) or has_typed_values(source):
-            rows, given, column = _read_records(
-                source, segment, settings.tag_column, settings.encoding
-            )
+            options = segment, settings.tag_column, settings.encoding
+            rows, given, column = _read_records(source, *options)
             if segment == 'train':
                 self.given_labels, self._names = given, class_names(source, column)
             return Sentences(rows)
@@ -378,28 +366,27 @@ class TaggingTask(Task):
 
     def prepare(self, rows):
         """Choose the labels and their order."""
-        model, given = self.settings.model, self.settings.labels
-        labels = self.located and self.located.labels.given
-        if given and labels and given != labels:
-            problem = f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
-            raise InputError(problem)
-        labels = given or labels
+        model, given = f'the model {self.settings.model!r}', self.settings.labels
+        own = self.located and self.located.labels.given
+        if given and own and given != own:
+            raise InputError(f'{model} has the labels {" ".join(own)}: leave out `labels`')
+        labels = given or own or self._names
+        if labels is None and 'train' in rows:
+            labels = labels_of_sentences(rows['train'])
         if labels is None:
-            if 'train' not in rows:
-                raise InputError(f'the model {model!r} has no names of labels: use `labels`')
-            labels = self._names or labels_of_sentences(rows['train'])
-        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise InputError(f'{model} has no names of labels: use `labels`')
+        if len(set(labels)) < max(2, len(labels)):
             raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
         self.labels, self._entities = list(labels), has_entities(labels)
-        if not any(map(str.isdigit, labels)):
-            names = {str(number): label for number, label in enumerate(labels)}
-            self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
-            for sentences in rows.values():
-                sentences[:] = [
-                    row._replace(labels=row.labels and tuple(names.get(x, x) for x in row.labels))
-                    for row in sentences
-                ]
         self.metric = 'f1' if self._entities else 'accuracy'
+        if any(map(str.isdigit, labels)):
+            return
+        names = {str(number): label for number, label in enumerate(labels)}
+        self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
+        for sentences in rows.values():
+            for number, row in enumerate(sentences):
+                tags = row.labels and tuple(names.get(tag, tag) for tag in row.labels)
+                sentences[number] = row._replace(labels=tags)
 
     def model_options(self):
         dropout = self.settings.dropout_prob
@@ -410,9 +397,10 @@ class TaggingTask(Task):
         return encode_sentences(rows, tokenizer, *options)
 
     def objective(self, model, data):
-        return Objective(
-            lambda batch: [self.loss(model, batch)], lambda batch: (batch.count,), unit='words'
-        )
+        def terms(batch):
+            return [self.loss(model, batch)]
+
+        return Objective(terms, lambda batch: (batch.count,), unit='words')
 
     def predict(self, forward, data, guard=None):
         return predict_words(forward, data.loader, guard)
@@ -508,10 +496,8 @@ def _read_records(source, segment, tag_column=None, encoding=None):
         if labels is not None:
             is_list = not isinstance(labels, str) and len(labels) == len(words)
             if not is_list or not all(isinstance(each, (str, numbers.Integral)) for each in labels):
-                raise InputError(
-                    f'{len(words)} labels are expected, texts or numbers: {labels!r:.80}',
-                    where=where,
-                )
+                problem = f'{len(words)} labels are expected, texts or numbers: {labels!r:.80}'
+                raise InputError(problem, where=where)
             given.update((str(each), int(each)) for each in labels if not isinstance(each, str))
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):

@@ -15,13 +15,15 @@ from ..batches import BucketedLoader, Sample, SampleLoader
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import finetune_schedule, get_schedule
+from ..records import is_path, is_table_file, read_records
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
 from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SetSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
+from ..util.reading import read_lines
 from .scores import error_analysis
-from .tables import segment_files, text_file, write_table
+from .tables import read_texts, segment_files, write_table, write_texts
 from .targets import Classes
 
 __all__ = ['Data', 'Task', 'TextTask']
@@ -131,8 +133,6 @@ class Task:
         Initial settings of `model_zoo.finetune`.
     lowers : bool or None
         Whether texts are lower-cased; None: as the vocabulary says.
-    most_lost : float
-        How much of `metric` INT8 may cost.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
     draws_updates : bool
@@ -156,7 +156,7 @@ class Task:
     metric, unit, sample_unit, title = 'accuracy', 'examples', 'examples', None
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
-    predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
+    predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
     labels = lowers = located = base = output_dir = fitted = None
 
@@ -171,11 +171,11 @@ class Task:
         `source` is a path, or the caller's data. Rows are what the other methods expect; by default
         they have an attribute ``label``.
         """
-        raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
+        raise NotImplementedError
 
     def encode(self, rows, tokenizer):
         """Return the samples of rows: a sequence of `Sample`."""
-        raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
+        raise NotImplementedError
 
     def loss(self, model, batch):
         """Return the mean loss of a batch, an NDArray of shape (1,)."""
@@ -450,17 +450,34 @@ class TextTask(Task):
         return self._temporary.name
 
     def text_file(self, source, segment, between='\n'):
-        """Return the path of a file in UTF-8 with the texts of a set."""
-        settings = self.settings
-        return text_file(
-            source, segment, self.rows_folder, between, settings.text_column, settings.encoding
-        )
+        """Return the path of a file in UTF-8 with the texts of a set: its own, or a copy."""
+        column, encoding = self.settings.text_column, self.settings.encoding
+        is_text = is_path(source) and not is_table_file(source)
+        if is_text and encoding is None:
+            return os.fspath(source)
+        if is_text:
+            texts, between = (line for _, line in read_lines(source, encoding)), ''
+        else:
+            records = read_records(source, {1: ('text',)}, segment, encoding=encoding)
+            texts = read_texts(records, column)
+        return write_texts(self.rows_folder, segment, texts, between)
 
     def read(self, source, segment):
         return source
 
     def is_labelled(self, rows):
         return True
+
+    def evaluate(self, evaluator, segments, guard=None):
+        score, report = 0.0, {}
+        for segment in segments:
+            value, part = self.measure(evaluator, segment, guard)
+            score, report = score if report else value, {**report, **part}
+        return score, report
+
+    def measure(self, evaluator, segment, guard):
+        """Return the score of a set, which compares epochs, and its figures by its name."""
+        raise NotImplementedError
 
     def predict(self, forward, data, guard=None):
         return None

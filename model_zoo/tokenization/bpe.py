@@ -35,12 +35,10 @@ def read_bpe_vocab(path):
     """Read a JSON object of tokens and their ids, from 0 on; a gap is logged as a warning."""
     path = os.fspath(path)
     ids = read_json(path, 'vocabulary', dict[str, int])
-    if not ids:
-        raise InputError(f'vocabulary {path!r} has no tokens')
     check_tokens(ids, f'vocabulary {path!r}')
     ids = dict(sorted(ids.items(), key=lambda item: item[1]))
     numbers = {*ids.values()}
-    if len(numbers) < len(ids) or min(numbers) < 0:
+    if len(numbers) < len(ids) or min(numbers, default=-1) < 0:
         raise InputError(f'vocabulary {path!r}: its ids must differ and be at least 0')
     gaps = max(numbers) + 1 - len(ids)
     if gaps:

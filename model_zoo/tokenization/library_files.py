@@ -55,14 +55,6 @@ def ids_of(rust):
     return dict(sorted(ids.items(), key=operator.itemgetter(1)))
 
 
-def token_id(rust, token):
-    """Return a token's id, or None where it isn't in the vocabulary."""
-    try:
-        return rust.token_to_id(token)
-    except UnicodeEncodeError:  # a lone surrogate
-        return None
-
-
 def word_piece_options(rust):
     """Return the arguments of the same ``BertTokenizer`` as a tokenizer, or None."""
     content = json.loads(rust.to_str())

@@ -17,7 +17,7 @@ from tokenizers import AddedToken
 from ..errors import InputError, reporting
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from ..util.fields import Fields, Flag, Text
-from .library_files import steps_of, token_id
+from .library_files import steps_of
 from .vocab import ROLES
 
 #: the roles of special tokens
@@ -173,13 +173,13 @@ class TokenizerSettings:
         rust = tokenizers.Tokenizer.from_str(json.dumps(content))
         for content, (token, number) in sorted(self.added.items(), key=_by_id):
             # without an id, or a place in the vocabulary, the model has no vector for it
-            if content in known or (number is None and token_id(rust, content) is None):
+            if content in known or (number is None and rust.token_to_id(content) is None):
                 continue
             (rust.add_special_tokens if token.special else rust.add_tokens)([token])
-            if number not in (None, token_id(rust, content)):
+            if number not in (None, rust.token_to_id(content)):
                 raise InputError(
                     f'the added token {content!r:.80} has the id {number}, but the next one is '
-                    f'{token_id(rust, content)}: the ids between have no tokens'
+                    f'{rust.token_to_id(content)}: the ids between have no tokens'
                 )
         return rust
 

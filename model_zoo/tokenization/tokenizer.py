@@ -35,7 +35,7 @@ from .encoding import (
     list_of_texts,
     warn_if_long,
 )
-from .library_files import BYTE_SPACE, FILE_NAME, PREFIX, ids_of, open_rust, steps_of, token_id
+from .library_files import BYTE_SPACE, FILE_NAME, PREFIX, ids_of, open_rust, steps_of
 from .settings import PYTHON_OPTIONS, SWITCHES
 from .vocab import NO_TOKEN, ROLES, find_roles, make_vocab
 from .vocab_file import find_vocab_file
@@ -144,7 +144,7 @@ eos_token_id : int or None
         roles = find_roles(special, first=('[UNK]', '<s>', '</s>'))
         for role, token in (special_tokens or {}).items():
             UnknownNameError.check('special token', role, ROLES)
-            if token_id(rust, token) is None:
+            if rust.token_to_id(token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
         before, after = self._frames[0].tokens

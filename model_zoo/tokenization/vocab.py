@@ -36,8 +36,6 @@ ROLES = {
 
 #: beginning of the names of ids between others that no token has
 NO_TOKEN = '[no token '
-# ids without a token: a damaged file may have one of 2**40, for which there is no memory
-_MOST_GAPS, _FEW = 10, 1000
 
 # roles of BERT's special tokens, and the roles that a vocabulary may lack
 _BERT_ROLES = ('unk', 'sep', 'pad', 'cls', 'mask')
@@ -67,8 +65,8 @@ def load_vocab(source, roles=None):
 
     Parameters
     ----------
-    source : str, os.PathLike, gluonnlp.Vocab or iterable of str
-        Path of a ``vocab.txt``, a vocabulary, or the tokens themselves in the order of their ids.
+    source : str, os.PathLike or iterable of str
+        Path of a ``vocab.txt``, or the tokens themselves in the order of their ids.
     roles : dict of str to str, optional
         Role -> token, of the special tokens whose names aren't BERT's.
 
@@ -79,10 +77,8 @@ def load_vocab(source, roles=None):
         [UNK], [SEP] or [CLS] is missing.
     """
     from gluonnlp.data import count_tokens
-    from gluonnlp.vocab import BERTVocab, Vocab
+    from gluonnlp.vocab import BERTVocab
 
-    if isinstance(source, Vocab):  # an iteration over it never ends
-        source = source.idx_to_token
     if isinstance(source, (str, os.PathLike)):
         origin = f'vocabulary file {os.fspath(source)!r}'
         tokens = _parse(''.join(line for _, line in read_lines(source)))
@@ -180,7 +176,7 @@ def find_roles(tokens, first=()):
 
 
 def check_tokens(token_to_idx, name='the vocabulary'):
-    """Raise InputError if a token is no Unicode text, or far more ids have no token than have."""
+    """Raise InputError if a token is no Unicode text."""
     try:
         ''.join(token_to_idx).encode()
     except UnicodeEncodeError as error:
@@ -188,9 +184,6 @@ def check_tokens(token_to_idx, name='the vocabulary'):
             f'{name} has a token with the lone surrogate {error.object[error.start]!r}, which is '
             'not Unicode text: is it damaged?'
         ) from None
-    largest, count = max(token_to_idx.values(), default=0), len(token_to_idx)
-    if largest > _MOST_GAPS * (count + _FEW):
-        raise InputError(f'{name} has an id {largest}, and {count} tokens: is it damaged?')
 
 
 def make_vocab(token_to_idx, roles=None):
@@ -211,8 +204,6 @@ def make_vocab(token_to_idx, roles=None):
 
     check_tokens(token_to_idx)
     ids = {*token_to_idx.values()}
-    if len(ids) < len(token_to_idx) or min(ids, default=0) < 0:
-        raise InputError('the vocabulary has two tokens of one id, or one below 0')
     missing = {*range(max(ids, default=-1) + 1)} - ids
     if missing:
         token_to_idx = {**token_to_idx, **{f'{NO_TOKEN}{index}]': index for index in missing}}

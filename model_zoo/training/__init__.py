@@ -3,14 +3,7 @@
 import importlib
 
 _MODULES = {
-    'callbacks': (
-        'Callback',
-        'MLflowLogger',
-        'Profiler',
-        'ProgressLogger',
-        'TensorBoardWriter',
-        'WandbLogger',
-    ),
+    'callbacks': ('Callback', 'Profiler', 'ProgressLogger', 'TensorBoardWriter'),
     'checkpoint': ('Checkpoint', 'CheckpointStore', 'TrainingState', 'seed_all'),
     'job': ('Job',),
     'loop': ('DivergedError', 'InterruptGuard', 'Interrupted', 'StopRequested', 'TrainingLoop'),

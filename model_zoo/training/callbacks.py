@@ -1,4 +1,4 @@
-"""Callbacks of the training loop: progress, TensorBoard, Weights & Biases, MLflow, the profiler."""
+"""Callbacks of the training loop: progress, TensorBoard, the profiler."""
 
 import contextlib
 import datetime
@@ -103,22 +103,7 @@ def _not_progress(record):
     return not getattr(record, 'progress', False)
 
 
-class _FigureWriter(Callback):
-    """Gives loss, learning rate, gradient norm, throughput and scores to a subclass's `_write`."""
-
-    def on_log(self, loop, record):
-        axes = ('step', 'epoch', 'seconds')
-        values = {f'train/{name}': value for name, value in record.items() if name not in axes}
-        self._write(record['step'], values)
-
-    def on_epoch(self, loop, record):
-        values = {'dev/score': record['score']}
-        for segment, report in record['report'].items():
-            values.update({f'{segment}/{name}': value for name, value in report.items()})
-        self._write(record['step'], values)
-
-
-class TensorBoardWriter(_FigureWriter):
+class TensorBoardWriter(Callback):
     """Writes loss, learning rate, gradient norm and throughput, and the scores, for TensorBoard.
 
     It uses the `tensorboard` package itself, because the usual `SummaryWriter` needs PyTorch.
@@ -135,98 +120,45 @@ class TensorBoardWriter(_FigureWriter):
 
     def _write(self, step, values):
         values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        self._writer.add_event(
-            self._event(wall_time=time.time(), step=step, summary=self._summary(value=values))
-        )
+        summary = self._summary(value=values)
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
+
+    def on_log(self, loop, record):
+        axes = ('step', 'epoch', 'seconds')
+        values = {f'train/{name}': value for name, value in record.items() if name not in axes}
+        self._write(record['step'], values)
 
     def on_epoch(self, loop, record):
-        super().on_epoch(loop, record)
+        values = {'dev/score': record['score']}
+        for segment, report in record['report'].items():
+            values.update({f'{segment}/{name}': value for name, value in report.items()})
+        self._write(record['step'], values)
         self._writer.flush()
 
     def on_end(self, loop):
         self._writer.close()
 
 
-class WandbLogger(_FigureWriter):
-    """Logs loss, learning rate, gradient norm, throughput and scores as a run of Weights & Biases.
-
-    It takes the options of ``wandb.init``. Raises MissingExtraError if wandb isn't installed.
-    """
-
-    def __init__(self, **options):
-        MissingExtraError.check('wandb', 'wandb')
-        import wandb
-
-        self._wandb, self._options, self._run = wandb, options, None
-
-    def on_start(self, loop):
-        self._run = self._wandb.init(**self._options)
-
-    def _write(self, step, values):
-        self._run.log(values, step=step)
-
-    def on_end(self, loop):
-        if self._run is not None:
-            self._run.finish(exit_code=0 if loop.is_finished() else 1)
-
-
-class MLflowLogger(_FigureWriter):
-    """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
-
-    It takes the options of ``mlflow.start_run``. An active run becomes the parent. Raises
-    MissingExtraError if mlflow isn't installed.
-    """
-
-    def __init__(self, **options):
-        MissingExtraError.check('mlflow', 'mlflow')
-        import mlflow
-
-        self._mlflow, self._options, self._has_begun = mlflow, options, False
-
-    def on_start(self, loop):
-        nested = self._mlflow.active_run() is not None
-        self._mlflow.start_run(**{'nested': nested, **self._options})
-        self._has_begun = True
-
-    def _write(self, step, values):
-        self._mlflow.log_metrics(values, step=step)
-
-    def on_end(self, loop):
-        if self._has_begun:
-            self._mlflow.end_run('FINISHED' if loop.is_finished() else 'FAILED')
-
-
 class Profiler(Callback):
-    """Runs MXNet's profiler for some updates, and logs the time of each operator.
+    """Runs MXNet's profiler for a few updates, and logs the time of each operator.
 
-    Parameters
-    ----------
-    first, last : int
-        Updates to profile, counted from 1 at the program's start. The first ones also do one-time
-        work, such as planning memory.
+    The first nine updates since the program's start also do one-time work, such as planning memory.
     """
 
     def __init__(self, path, first=10, last=13):
         make_writable_dir(os.path.dirname(os.path.abspath(path)))
         self._path, self._first, self._last = path, first, last
-        self._begin, self._runs = 0, False
-
-    def on_start(self, loop):
-        self._begin = loop.state.step
+        self._done, self._runs = 0, False
 
     def on_step(self, loop):
-        done = loop.state.step - self._begin
-        if done == self._first - 1:
+        self._done += 1
+        if self._done == self._first - 1:
             mx.nd.waitall()
-            mx.profiler.set_config(
-                profile_symbolic=True,
-                profile_imperative=True,
-                aggregate_stats=True,
-                filename=self._path,
-            )
+            kinds = {'profile_symbolic': True, 'profile_imperative': True, 'aggregate_stats': True}
+            mx.profiler.set_config(filename=self._path, **kinds)
             mx.profiler.set_state('run')
             self._runs = True
-        elif done == self._last:
+        elif self._done == self._last:
             self.on_end(loop)
 
     def on_end(self, loop):

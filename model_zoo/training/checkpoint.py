@@ -51,52 +51,56 @@ def _leaves(state, path=''):
     """Yield (path, NDArray) of an optimizer's state: None, an array, or tuples of these."""
     if isinstance(state, mx.nd.NDArray):
         yield path, state
-    elif state is not None:
-        for position, part in enumerate(state):
+    else:
+        for position, part in enumerate(state or ()):
             yield from _leaves(part, f'{path}/{position}')
+
+
+def _updaters(trainer):
+    """Return MXNet's updater of each device."""
+    if not trainer._kv_initialized:
+        trainer._init_kvstore()
+    return trainer._updaters
 
 
 def optimizer_tensors(block, trainer):
     """The optimizer's state: name of a parameter and path in its state -> array; update counts."""
-    if not trainer._kv_initialized:
-        trainer._init_kvstore()
-    updater = trainer._updaters[0]  # all devices have the same
+    updater = _updaters(trainer)[0]  # all devices have the same
     counts = {}
     for of_device in updater.optimizer._all_index_update_counts.values():
-        counts.update(of_device)  # the same on all devices
-    tensors, updates = {}, {}
-    for index, name, _ in _names(block, trainer):
-        for path, array in _leaves(updater.states.get(index)):
-            tensors[name + path] = array.asnumpy()
-        if index in counts:
-            updates[name] = counts[index]
+        counts.update(of_device)
+    names = {index: name for index, name, _ in _names(block, trainer)}
+    tensors = {
+        name + path: array.asnumpy()
+        for index, name in names.items()
+        for path, array in _leaves(updater.states.get(index))
+    }
+    updates = {name: counts[index] for index, name in names.items() if index in counts}
     return tensors, {'num_update': updater.optimizer.num_update, 'parameters': updates}
 
 
 def load_optimizer(block, trainer, tensors, updates, source):
     """Load the result of `optimizer_tensors`; `source` is the file, for errors."""
-    if not trainer._kv_initialized:
-        trainer._init_kvstore()
-    optimizer = trainer._optimizer
-    counts, used = {}, set()
+    updaters, counts, left = _updaters(trainer), {}, dict(tensors)
     for index, name, parameter in _names(block, trainer):
         if name not in updates['parameters']:
             continue  # not updated yet
         counts[index] = updates['parameters'][name]
-        for updater, ctx in zip(trainer._updaters, parameter.list_ctx()):
-            state = optimizer.create_state_multi_precision(index, parameter.data(ctx))
+        for updater, ctx in zip(updaters, parameter.list_ctx()):
+            state = updater.optimizer.create_state_multi_precision(index, parameter.data(ctx))
             for path, array in _leaves(state):
                 value = tensors.get(name + path)
                 if value is None or value.shape != array.shape or value.dtype != array.dtype:
                     raise CheckpointError(f'{source!r} does not fit the optimizer: {name + path}')
                 array[:] = value
-                used.add(name + path)
+                left.pop(name + path, None)
             updater.states[index] = state
             updater.states_synced[index] = True
-    left = sorted(set(tensors) - used)
     if left:
-        raise CheckpointError(f'{source!r} does not fit the optimizer: left over {left[:5]}')
-    for updater in trainer._updaters:
+        raise CheckpointError(
+            f'{source!r} does not fit the optimizer: left over {sorted(left)[:5]}'
+        )
+    for updater in updaters:
         shared = updater.optimizer
         shared.num_update = updates['num_update']
         for device in {0, *(ctx.device_id for ctx in trainer._contexts)}:
@@ -165,13 +169,18 @@ def _loss(record):
 logger = logging.getLogger(__name__)
 
 VERSION = 2  # 1 counted the epochs of the records from 0, and their time from the start
-_MODEL, _OPTIMIZER, _STATE = 'model.params', 'optimizer.params', 'state.json'
+_FILES = _MODEL, _OPTIMIZER, _STATE = 'model.params', 'optimizer.params', 'state.json'
 _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
 
 def _name(step, epoch, batch):
     return f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
+
+
+def _place(path):
+    """Step, epoch and batch in a checkpoint's name."""
+    return tuple(map(int, _NAME.search(path).groups()))
 
 
 class Checkpoint:
@@ -181,7 +190,7 @@ class Checkpoint:
         self.path = path
         try:
             sums = read_sums(os.path.join(path, SUMS))
-            if {*sums} != {_MODEL, _OPTIMIZER, _STATE}:
+            if {*sums} != {*_FILES}:
                 raise ValueError(f'{SUMS} is incomplete')
             for name, expected in sums.items():
                 if sha256_of(os.path.join(path, name)) != expected:
@@ -191,10 +200,14 @@ class Checkpoint:
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
         if content['version'] != VERSION:
             raise CheckpointError(f'the checkpoint {path!r} is of version 0.1: start again')
-        self.state = content['state']
-        self.config = content['config']
+        self.state, self.config = content['state'], content['config']
         self._counts = content['update_counts']
         self._blas = content.get('blas', blas())  # earlier versions didn't write it
+
+    @property
+    def place(self):
+        """Step, epoch and batch."""
+        return _place(self.path)
 
     def restore(self, block, trainer):
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
@@ -233,27 +246,27 @@ class CheckpointStore:
 
     def paths(self):
         """Directories of the checkpoints, including damaged ones; the newest first."""
-        names = [name for name in os.listdir(self.folder) if _NAME.match(name)]
-        names.sort(key=_position, reverse=True)
-        return [os.path.join(self.folder, name) for name in names]
+        names = filter(_NAME.match, os.listdir(self.folder))
+        return [os.path.join(self.folder, name) for name in sorted(names, key=_place, reverse=True)]
 
-    def save(self, block, trainer, state, config, weights=None):
+    def save(self, block, trainer, state, config):
         """Write a checkpoint, whole or not at all, and remove the old ones."""
         name = _name(state['step'], state['epoch'], state['batch'])
-        final = os.path.join(self.folder, name)
-        part = os.path.join(self.folder, _UNFINISHED + name)
-        replaced = os.path.join(self.folder, _REPLACED + name)
+        final, part, replaced = (
+            os.path.join(self.folder, prefix + name) for prefix in ('', _UNFINISHED, _REPLACED)
+        )
+        files = model_file, optimizer_file, state_file = [os.path.join(part, n) for n in _FILES]
         try:
-            with reporting(f'cannot write the checkpoint {final!r}'):
+            with reporting(
+                f'cannot write the checkpoint {final!r}', errors=(OSError, mx.MXNetError)
+            ):
                 self._clean()
                 os.makedirs(part)
-                _save_weights(block, os.path.join(part, _MODEL), weights)
+                block.save_parameters(model_file)
                 tensors, counts = optimizer_tensors(block, trainer)
-                write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
+                write_params(optimizer_file, tensors, {'format': 'optimizer'})
                 content = {'version': VERSION, 'state': state, 'config': config}
-                content.update(update_counts=counts, blas=blas())
-                write_json(os.path.join(part, _STATE), content)
-                files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
+                write_json(state_file, {**content, 'update_counts': counts, 'blas': blas()})
                 write_sums(os.path.join(part, SUMS), files)
                 if os.path.isdir(final):  # the same step, reached again
                     os.replace(final, replaced)
@@ -271,22 +284,19 @@ class CheckpointStore:
             self._on_save()
         return final
 
-    def position(self, checkpoint):
-        """Step, epoch and batch of a checkpoint, for `load`."""
-        return _position(checkpoint.path)
-
     def load(self, step, epoch, batch):
-        """The checkpoint of a position."""
+        """The checkpoint of a place."""
         return Checkpoint(os.path.join(self.folder, _name(step, epoch, batch)))
 
     def at(self, step):
         """The checkpoint of a step."""
-        for path in self.paths():
-            if _position(path)[0] == step:
-                return Checkpoint(path)
-        steps = sorted(_position(path)[0] for path in self.paths())
-        found = ', '.join(map(str, steps)) or 'none'
-        raise CheckpointError(f'no checkpoint of step {step} in {self.folder!r}; found: {found}')
+        paths = {_place(path)[0]: path for path in reversed(self.paths())}
+        if step not in paths:
+            found = ', '.join(map(str, paths)) or 'none'
+            raise CheckpointError(
+                f'no checkpoint of step {step} in {self.folder!r}; found: {found}'
+            )
+        return Checkpoint(paths[step])
 
     def newest(self):
         """The newest whole checkpoint; damaged ones are skipped with a warning."""
@@ -315,26 +325,10 @@ class CheckpointStore:
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
             if name.startswith(_REPLACED):
-                final = os.path.join(self.folder, name[len(_REPLACED) :])
+                final = os.path.join(self.folder, name.removeprefix(_REPLACED))
                 if not os.path.isdir(final):  # the save ended between its two renamings
                     with contextlib.suppress(OSError):
                         os.replace(path, final)
                     continue
             if name.startswith((_REPLACED, _UNFINISHED)):
                 shutil.rmtree(path, ignore_errors=True)
-
-
-def _save_weights(block, path, same):
-    if same is not None:
-        with contextlib.suppress(OSError):  # a disk without links
-            os.link(same, path)
-            return
-    try:
-        block.save_parameters(path)
-    except mx.MXNetError as error:
-        raise OSError(0, str(error).splitlines()[-1]) from error
-
-
-def _position(path):
-    """Step, epoch and batch in a checkpoint's name."""
-    return tuple(map(int, _NAME.match(os.path.basename(path)).groups()))

@@ -58,16 +58,16 @@ class Job:
         **described
             Further fields, which replace the settings of their names.
         """
-        left_out = settings.on_resume('free', 'run')
+        left_out = settings.marked('free', 'run')
         flags = {name: value for name, value in vars(settings).items() if name not in left_out}
         if flags.get('batch_tokens') is not None:
             flags['batch_size'] = None  # nothing depends on it
         defaults = {**settings.defaults(), 'gpus': 1, 'class_names': described.get('class_names')}
         return cls(
             {**flags, **described, 'gpus': gpus},
-            settings.on_resume('size'),
-            (*settings.on_resume('number'), 'gpus') if draws_updates else (),
-            settings.on_resume('total'),
+            settings.marked('size'),
+            (*settings.marked('number'), 'gpus') if draws_updates else (),
+            settings.marked('total'),
             defaults,
             settings.aliases(),
         )

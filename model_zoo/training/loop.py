@@ -11,15 +11,20 @@ import math
 import signal
 import threading
 import time
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import mxnet as mx
 import numpy as np
 
 from ..errors import CheckpointError, InputError, ZooError
-from .checkpoint import TrainingState, seed_all
+from .callbacks import Callback
+from .checkpoint import CheckpointStore, TrainingState, seed_all
 from .job import Job
+from .objective import Objective
+from .updater import Updater
 from .workers import Workers
+
+logger = logging.getLogger(__name__)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -66,18 +71,6 @@ class DivergedError(ZooError):
     """The loss or the gradient isn't finite any more; the message names the step."""
 
 
-class Update(NamedTuple):
-    """The values of an update that the log needs."""
-
-    step: int
-    lr: float
-    totals: np.ndarray
-    sums: mx.nd.NDArray
-    norm: mx.nd.NDArray
-    tokens: int
-    skipped: bool
-
-
 class UpdateLog:
     """The updates since the last record; only making one waits for the device."""
 
@@ -92,26 +85,32 @@ class UpdateLog:
         if not self._updates:
             self._started = time.perf_counter()
 
-    def add(self, update):
-        self._updates.append(update)
+    def add(self, step, lr, totals, sums, norm, tokens, skipped):
+        """Add an update; `sums` and `norm` are on the device."""
+        self._updates.append((step, lr, totals, sums, norm, tokens, skipped))
 
     def record(self, state):
         """Read the losses of the updates, check them, and add them to a state."""
         if not self._updates:
             return None
-        updates, self._updates = self._updates, []
-        terms = len(self._objective.names)
-        values = mx.nd.stack(*[update.sums for update in updates]).asnumpy().astype(float)
-        tokens = np.array([[update.tokens] for update in updates])
-        *sums, tokens = self._workers.sum(np.hstack([values, tokens])).T
-        totals = np.array([update.totals for update in updates]).T  # (terms, updates)
-        means = np.array(sums[:terms]) / np.maximum(totals, 1)
-        losses = means.sum(axis=0)
-        norms = mx.nd.concat(*[update.norm for update in updates], dim=0).asnumpy().astype(float)
-        _check_finite(updates, losses, norms, state.loss_scale)
-        now = time.perf_counter()
-        seconds, self._started = now - self._started, now
-        self.pace = seconds / len(updates)
+        steps, lrs, totals, sums, norms, tokens, skipped = zip(*self._updates)
+        self._updates, objective, scale = [], self._objective, state.loss_scale
+        terms = len(objective.names)
+        values = mx.nd.stack(*sums).asnumpy().astype(float)
+        *sums, tokens = self._workers.sum(np.column_stack([values, tokens])).T
+        totals = np.array(totals).T  # (terms, updates)
+        losses = (np.array(sums[:terms]) / np.maximum(totals, 1)).sum(axis=0)
+        norms = mx.nd.concat(*norms, dim=0).asnumpy().astype(float)
+        exhausted = scale is not None and scale.exhausted
+        for step, lr, loss, norm, was_skipped in zip(steps, lrs, losses, norms, skipped):
+            is_finite = math.isfinite(loss) and math.isfinite(norm)
+            if not is_finite and (exhausted or not was_skipped):
+                raise DivergedError(
+                    f'training has diverged at step {step + 1}: loss {loss:g}, learning rate '
+                    f'{lr:g}, gradient norm {norm:g}; try a lower learning rate'
+                )
+        seconds = time.perf_counter() - self._started
+        self.pace = seconds / len(steps)
         examples = int(totals[-1].sum())
         finite = np.isfinite(losses)  # all but some of the skipped updates
         counted = totals[:, finite].sum(axis=1)
@@ -128,41 +127,25 @@ class UpdateLog:
             'step': state.step,
             'epoch': state.epoch + 1,
             'loss': loss_sum / counted[-1],
-            'lr': updates[-1].lr,
+            'lr': lrs[-1],
             'grad_norm': norms[-1],
             f'{state.unit}_per_second': examples / seconds,
             'seconds': state.seconds,
         }
-        if self._objective.names != ('loss',):
-            for number, name in enumerate(self._objective.names):
-                record[f'{name}_loss'] = float(sums[number][finite].sum() / counted[number])
-                if self._objective.accuracies:
-                    correct = sums[terms + number][finite].sum()
-                    record[f'{name}_acc'] = float(correct / counted[number])
-        if self._objective.tokens is not None:
+        if objective.names != ('loss',):
+            kinds = ('loss', 'acc') if objective.accuracies else ('loss',)
+            names = [f'{name}_{kind}' for kind in kinds for name in objective.names]
+            for number, name in enumerate(names):
+                record[name] = float(sums[number][finite].sum() / counted[number % terms])
+        if objective.tokens is not None:
             record['tokens_per_second'] = float(tokens.sum()) / seconds
-        if state.loss_scale is not None:
-            record['loss_scale'] = state.loss_scale.value
-            record['skipped'] = state.loss_scale.skipped
+        if scale is not None:
+            record['loss_scale'], record['skipped'] = scale.value, scale.skipped
         state.log.append(record)
         return record
 
 
-def _check_finite(updates, losses, norms, loss_scale):
-    """Raise DivergedError for a loss or gradient that isn't finite."""
-    exhausted = loss_scale is not None and loss_scale.exhausted
-    for update, loss, norm in zip(updates, losses, norms):
-        bad = not (math.isfinite(loss) and math.isfinite(norm))
-        if bad and (exhausted or not update.skipped):
-            raise DivergedError(
-                f'training has diverged at step {update.step + 1}: loss {loss:g}, learning '
-                f'rate {update.lr:g}, gradient norm {norm:g}; try a lower learning rate'
-            )
-
-
-logger = logging.getLogger(__name__)
-
-
+@dataclasses.dataclass(eq=False)
 class TrainingLoop:
     """Trains a block, and can stop and resume at any update.
 
@@ -180,6 +163,7 @@ class TrainingLoop:
         A checkpoint holds the parameters of its block. If the block has state of each worker, its
         method ``gather(workers)`` is called before a checkpoint is written, and
         ``regroup(before, now)`` when the number of workers changes.
+    objective : Objective
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
         same ones at each call (:class:`model_zoo.batches.Loader`). None is a batch without a part
@@ -216,45 +200,34 @@ class TrainingLoop:
 
     Attributes
     ----------
-    weights : str or None
-        A file that `save_parameters` has just written, if ``on_epoch`` says so: the checkpoint
-        that follows links to it instead of writing the same once more.
+    state : TrainingState
     """
 
-    def __init__(
-        self,
-        updater,
-        objective,
-        loader,
-        num_steps,
-        *,
-        accumulate=1,
-        seed=0,
-        log_interval=10,
-        num_epochs=None,
-        evaluate=None,
-        evaluate_interval=None,
-        early_stop=None,
-        store=None,
-        checkpoint_interval=None,
-        job=None,
-        callbacks=(),
-        workers=None,
-    ):
-        self.updater, self.num_steps, self._accumulate = updater, num_steps, accumulate
-        self._seed, self._log_interval, self._num_epochs = seed, log_interval, num_epochs
-        self._evaluator, self._evaluate_interval = evaluate, evaluate_interval
-        self._early_stop = early_stop
-        self._store, self._checkpoint_interval = store, checkpoint_interval
-        self.state = TrainingState(loss_scale=updater.loss_scale, unit=objective.unit)
-        self._objective = objective
-        self._loader = loader
-        self._workers = workers or Workers()
-        self._job = (job or Job()).with_workers(self._workers.size)
-        self._callbacks = list(callbacks) if self._workers.rank == 0 else []
-        self._log = UpdateLog(objective, self._workers)
+    updater: Updater
+    objective: Objective
+    loader: object
+    num_steps: int
+    _: dataclasses.KW_ONLY
+    accumulate: int = 1
+    seed: int = 0
+    log_interval: int = 10
+    num_epochs: int | None = None
+    evaluate: Callable | None = None
+    evaluate_interval: int | None = None
+    early_stop: int | None = None
+    store: CheckpointStore | None = None
+    checkpoint_interval: int | None = None
+    job: Job = dataclasses.field(default_factory=Job)
+    callbacks: Sequence[Callback] = ()
+    workers: Workers = dataclasses.field(default_factory=Workers)
+
+    def __post_init__(self):
+        self.state = TrainingState(loss_scale=self.updater.loss_scale, unit=self.objective.unit)
+        self.job = self.job.with_workers(self.workers.size)
+        if self.workers.rank > 0:
+            self.callbacks = ()
+        self._log = UpdateLog(self.objective, self.workers)
         self._in_flight = None
-        self.weights = None
 
     @property
     def block(self):
@@ -268,71 +241,69 @@ class TrainingLoop:
         return None if pace is None else pace * (self.num_steps - self.state.step)
 
     def resume(self, step=None):
-        """Load a checkpoint of the store.
+        """Load a checkpoint of the store: of a step, or the newest one.
 
         Returns
         -------
         str or None
             Its directory. None without a checkpoint; the training then starts from the beginning.
         """
-        checkpoint = self._find(step)
+        checkpoint, job = self._find(step), self.job
         if checkpoint is None:
             logger.warning(
-                'nothing to resume in %s: starting from the beginning', self._store.folder
+                'nothing to resume in %s: starting from the beginning', self.store.folder
             )
             return None
-        saved, job = checkpoint.config, self._job
+        saved = checkpoint.config
         job.check(saved)
         state = TrainingState.from_json(checkpoint.state)
-        before, now = map(job.batches_of, (saved, job.config))
-        state.batch = state.batch // before * now  # this loader has updates x batches
+        # this loader has updates x batches
+        state.batch = state.batch // job.batches_of(saved) * job.batches_of(job.config)
         if state.step > self.num_steps:
             raise CheckpointError(
                 f'the checkpoint {checkpoint.path!r} is of a longer training: step {state.step} of '
                 f'{self.num_steps}; set more updates'
             )
         checkpoint.restore(self.block, self.updater.trainer)
-        workers = saved.get('np', 1), self._workers.size
-        if hasattr(self.block, 'regroup') and len({*workers}) > 1:
-            self.block.regroup(*workers)
+        before, now = saved.get('np', 1), self.workers.size
+        if before != now and hasattr(self.block, 'regroup'):
+            self.block.regroup(before, now)
         if state.position is not None:
-            self._loader.go_to(state.position)
+            self.loader.go_to(state.position)
         self.state, self.updater.loss_scale = state, state.loss_scale
         return checkpoint.path
 
     def _find(self, step):
-        """The checkpoint of a step, or the newest one; worker 0 decides for all."""
-        checkpoint, position, store = None, (0, 0, 0), self._store
-        if self._workers.rank == 0:
+        """Return the checkpoint of a step, or the newest one; worker 0 decides for all."""
+        checkpoint, place = None, (0, 0, 0)
+        if self.workers.rank == 0:
             if step is not None:
-                checkpoint = store.at(step)
-            elif store.paths():
-                checkpoint = store.newest()
-            position = (-1, 0, 0) if checkpoint is None else store.position(checkpoint)
-        position = self._workers.sum(position).astype(int).tolist()
-        if checkpoint is None and position[0] >= 0:
-            checkpoint = store.load(*position)
+                checkpoint = self.store.at(step)
+            elif self.store.paths():
+                checkpoint = self.store.newest()
+            place = (-1, 0, 0) if checkpoint is None else checkpoint.place
+        place = self.workers.sum(place).astype(int).tolist()
+        if checkpoint is None and place[0] >= 0:
+            checkpoint = self.store.load(*place)
         return checkpoint
 
     def run(self):
         """Train to the end."""
         with contextlib.ExitStack() as stack:
-            if self._accumulate > 1:
+            if self.accumulate > 1:
                 stack.enter_context(self.updater.adding_gradients())
             stack.callback(self._call, 'on_end')
             guard = stack.enter_context(InterruptGuard())
             try:
-                self._workers.broadcast(self.block)
-                self._workers.prepare(self.updater.parameters)
+                self.workers.broadcast(self.block)
+                self.workers.prepare(self.updater.parameters)
                 self._call('on_start')
                 while not self.is_finished():
                     self._run_epoch(guard)
-                    self._end_epoch(guard)
                 if not self.state.step:
                     raise InputError('the loader has no batches')
                 if self.state.step < self.num_steps and not self._epochs_are_done:
-                    worse = self._worse_evaluations()
-                    logger.info('stopping early: no better evaluation in the last %d', worse)
+                    logger.info('stopping early: no better evaluation in the last %d', self._worse)
                 guard.check()  # a signal that came while the last checkpoint was written
             except StopRequested:
                 self._interrupted()
@@ -341,80 +312,75 @@ class TrainingLoop:
     def is_finished(self):
         """Whether nothing is left to do, the last evaluation included."""
         state = self.state
-        if self._evaluate_interval is None and state.batch > 0:
+        if self.evaluate_interval is None and state.batch > 0:
             return False  # the epoch hasn't been evaluated
-        if self._early_stop and self._worse_evaluations() >= self._early_stop:
-            return True
-        if self._epochs_are_done:
+        if (self.early_stop and self._worse >= self.early_stop) or self._epochs_are_done:
             return True
         return bool(state.epochs) and state.epochs[-1]['step'] >= self.num_steps
 
     @property
     def _epochs_are_done(self):
-        return self._num_epochs is not None and self.state.epoch >= self._num_epochs
+        return self.num_epochs is not None and self.state.epoch >= self.num_epochs
 
-    def _worse_evaluations(self):
+    @property
+    def _worse(self):
         """Number of evaluations since the best one."""
         records = self.state.epochs
         return len(records) - 1 - records.index(self.state.best) if records else 0
 
     def _run_epoch(self, guard):
-        state = self.state
-        batches = iter(self._loader.epoch(state.epoch, state.batch))
-        self._log.begin()
+        """Train to the end of an epoch, or of the training; evaluate and save where it is due."""
+        state, by_epochs = self.state, self.evaluate_interval is None
+        batches = iter(self.loader.epoch(state.epoch, state.batch))
         while state.step < self.num_steps:
-            used = self._update(itertools.islice(batches, self._accumulate), guard)
+            self._log.begin()
+            used = self._update(list(itertools.islice(batches, self.accumulate)), guard)
             if not used:
-                if state.batch == 0 and self._num_epochs is None:
+                if state.batch == 0 and self.num_epochs is None:
                     raise InputError('the loader has no batches')
                 break
             state.step += 1
             state.batch += used
             self._call('on_step')
-            if state.step % self._log_interval == 0:
+            if state.step % self.log_interval == 0:
                 self._record()
-            if self._evaluate_or_save(guard):
-                break
-        if self._evaluate_interval is None:  # else epochs don't matter to the log
+            if not by_epochs and state.step % self.evaluate_interval == 0:
+                self._evaluate_at_interval(guard)
+                if self.is_finished():
+                    return
+            elif self.checkpoint_interval and state.step % self.checkpoint_interval == 0:
+                self._record()
+                self._save()
+        if by_epochs:
             self._record()
-        self._in_flight = None
-
-    def _evaluate_or_save(self, guard):
-        """Evaluate or save after an update, where an interval ends; returns whether to stop."""
-        step, stop = self.state.step, False
-        evaluate, save = self._evaluate_interval, self._checkpoint_interval
-        if evaluate and step % evaluate == 0:
+            self._evaluate(guard)
+        elif state.step == self.num_steps:
             self._evaluate_at_interval(guard)
-            stop = self.is_finished()
-        elif save and step % save == 0:
-            self._record()
+            return
+        state.epoch, state.batch = state.epoch + 1, 0
+        if by_epochs:
             self._save()
-        else:
-            return False
-        self._log.begin()
-        return stop
 
     def _update(self, batches, guard):
         """Do one update with the batches given; returns how many there were."""
-        batches, objective, updater = list(batches), self._objective, self.updater
+        objective, updater = self.objective, self.updater
         counts = objective.count(batches)
-        sums = self._workers.sum([*counts.sum(axis=0), guard.requested])
-        totals, stop = sums[:-1], sums[-1]
+        *totals, stop = self.workers.sum([*counts.sum(axis=0), guard.requested])
         if stop:  # in one worker, or all
             raise StopRequested
         if not batches:
             return 0
-        step = self.state.step
-        rank = [self._workers.rank] if self._workers.size > 1 else []
-        seed_all(self._seed, step, *rank)
-        if self._accumulate > 1 or batches[0] is None:
+        step, totals = self.state.step, np.array(totals)
+        rank = [self.workers.rank] if self.workers.size > 1 else []
+        seed_all(self.seed, step, *rank)
+        if self.accumulate > 1 or batches[0] is None:
             updater.zero_gradients()
         losses = objective.backward(batches, counts, totals, updater.scale)
-        lr, norm, skipped = updater.update(step + 1, self._workers)
+        lr, norm, skipped = updater.update(step + 1, self.workers)
         tokens = 0
         if objective.tokens is not None:
             tokens = sum(objective.tokens(batch) for batch in batches if batch is not None)
-        self._log.add(Update(step, lr, totals, losses, norm, tokens, skipped))
+        self._log.add(step, lr, totals, losses, norm, tokens, skipped)
         if self._in_flight is not None:
             self._in_flight.wait_to_read()
         self._in_flight = losses
@@ -426,17 +392,6 @@ class TrainingLoop:
         if record is not None:
             self._call('on_log', record)
 
-    def _end_epoch(self, guard):
-        state = self.state
-        if self._evaluate_interval is None:
-            self._evaluate(guard)
-            state.epoch, state.batch = state.epoch + 1, 0
-            self._save()
-        elif state.step < self.num_steps:
-            state.epoch, state.batch = state.epoch + 1, 0
-        elif not self.is_finished():
-            self._evaluate_at_interval(guard)
-
     def _evaluate_at_interval(self, guard):
         self._record()
         self._save()  # the evaluation may fail, and the last checkpoint be many updates old
@@ -447,10 +402,9 @@ class TrainingLoop:
         state = self.state
         started = time.perf_counter()
         score, report = float(state.step), {}  # without an evaluation the last one is the best
-        if self._evaluator is not None:
+        if self.evaluate is not None:
             # several workers stop together, between two updates
-            guard = guard if self._workers.size == 1 else None
-            score, report = self._evaluator(guard)
+            score, report = self.evaluate(guard if self.workers.size == 1 else None)
         if not math.isfinite(score):
             raise DivergedError(f'the evaluation of epoch {state.epoch + 1} gave the score {score}')
         record = {
@@ -467,17 +421,16 @@ class TrainingLoop:
         self._call('on_epoch', record)
 
     def _save(self):
-        store = self._store
-        weights, self.weights = self.weights, None
-        if store is not None and hasattr(self.block, 'gather'):
-            self.block.gather(self._workers)
-            weights = None  # written before
-        if store is None or self._workers.rank > 0:
+        if self.store is None:
             return None
-        if hasattr(self._loader, 'position'):
-            self.state.position = self._loader.position()
+        if hasattr(self.block, 'gather'):
+            self.block.gather(self.workers)
+        if self.workers.rank > 0:
+            return None
+        if hasattr(self.loader, 'position'):
+            self.state.position = self.loader.position()
         state = dataclasses.asdict(self.state)
-        return store.save(self.block, self.updater.trainer, state, self._job.config, weights)
+        return self.store.save(self.block, self.updater.trainer, state, self.job.config)
 
     def _interrupted(self):
         self._record()
@@ -489,5 +442,5 @@ class TrainingLoop:
         raise Interrupted(f'{step} is saved in {path}; {hint}') from None
 
     def _call(self, event, *args):
-        for callback in self._callbacks:
+        for callback in self.callbacks:
             getattr(callback, event)(self, *args)

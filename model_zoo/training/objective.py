@@ -56,16 +56,12 @@ class Objective(NamedTuple):
                 arrays = [array.reshape((1,)) for array in self.terms(batch)]
                 # their share of the means over all parts: a lone part's is 1, and changes nothing
                 weights = scale * batch_counts / np.maximum(totals, 1)
-                head = mx.nd.add_n(
-                    *[term if w == 1 else term * w for term, w in zip(arrays, weights.tolist())]
-                )
+                shares = zip(arrays, weights.tolist())
+                head = mx.nd.add_n(*[term if w == 1 else term * w for term, w in shares])
             head.backward()
             factors = [*batch_counts.tolist(), *[1.0] * (len(arrays) - len(batch_counts))]
-            arrays = [
-                array.detach().astype('float32').as_in_context(mx.cpu()) * factor
-                for array, factor in zip(arrays, factors)
-            ]
-            sums.append(mx.nd.concat(*arrays, dim=0))
+            arrays = [each.detach().astype('float32').as_in_context(mx.cpu()) for each in arrays]
+            sums.append(mx.nd.concat(*[n * each for n, each in zip(factors, arrays)], dim=0))
         return mx.nd.add_n(*sums) if sums else mx.nd.zeros(self.num_sums)
 
 

@@ -13,191 +13,158 @@ import types
 import typing
 
 from ..errors import InputError, UnknownNameError
-from ..util.choices import (
-    BACKENDS,
-    CALIBRATION_MODES,
-    ENGINES,
-    QUANTIZED_DTYPES,
-    SCHEDULE_NAMES,
-)
+from ..util import choices as known
 
 __all__ = [
-    'YES_OR_NO',
     'BackendSettings',
     'BatchTokensSettings',
-    'BertSettings',
-    'CheckpointSettings',
+    'Count',
     'DeploySettings',
     'DeviceSettings',
     'FileSettings',
     'FinetuneSettings',
-    'InferenceSettings',
     'ModelSettings',
-    'NamedModelSettings',
     'OptimizerSettings',
     'OutputSettings',
     'ScheduleSettings',
     'SetSettings',
     'Settings',
     'TrainingSettings',
+    'gpu_number',
     'lower_case',
     'setting',
-    'settings',
     'text_encoding',
     'token_limit',
     'value_type',
 ]
 
+#: type of a number of things, at least 1
+Count = typing.NewType('Count', int)
 
 _NAMES = {int: 'a whole number', float: 'a number', str: 'a text', bool: 'true or false'}
-#: bound of a number -> its comparison, and its words
-_BOUNDS = {
-    'at_least': (operator.ge, 'at least'),
-    'above': (operator.gt, 'greater than'),
-    'below': (operator.lt, 'less than'),
-    'at_most': (operator.le, 'at most'),
-}
+_BOUNDS = {'at_least': operator.ge, 'above': operator.gt, 'below': operator.lt}
+_BOUNDS['at_most'] = operator.le
 
 
 def setting(
     default=None,
     help=None,
+    marks='',
     *,
     choices=None,
-    usual=False,
-    on_resume='same',
-    needs=(),
-    excludes=(),
+    needs='',
+    excludes='',
+    aliases='',
     flag=types.MappingProxyType({}),
-    aliases=(),
     **bounds,
 ):
-    """A field of a `Settings` class.
+    """A field of a `Settings` class. Several names are in one text, with spaces.
 
     Parameters
     ----------
     default : object
     help : str, optional
         The line that ``--help`` shows.
+    marks : str
+        'usual': ``--help`` of a command with many flags shows it. The others say what another value
+        means when a run is resumed; without one the run is refused. 'free': nothing. 'run':
+        nothing, and a file of settings leaves it out, since it is of one run. 'total': another
+        number of updates. 'size', 'number': the size of a worker's batch, and how many batches an
+        update has, whose product must be the same.
     choices : sequence, optional
         All allowed values.
-    usual : bool
-        Whether ``--help`` of a command with many flags shows it.
-    on_resume : str
-        What another value means when a run is resumed. 'same': the run is refused. 'free': nothing.
-        'run': nothing, and a file of settings leaves it out, since it is of one run. 'total':
-        another number of updates. 'size', 'number': the size of a worker's batch, and how many
-        batches an update has, whose product must be the same.
-    needs, excludes : tuple of str
+    needs, excludes : str
         Other fields that must, or can't, be given with this one.
-    flag : dict, optional
-        Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
-    aliases : tuple of str
+    aliases : str
         Other names, of earlier versions and other projects, that the command line, files of
         settings, Python and saved jobs accept.
+    flag : dict, optional
+        Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     **bounds
         Of a number, which then must be finite: `at_least`, `above`, `below`, `at_most`.
     """
-    metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag}
-    metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
-    metadata['aliases'] = aliases
-    if isinstance(default, list):
-        return dataclasses.field(default_factory=default.copy, metadata=metadata)
+    metadata = {'help': help, 'choices': choices, 'flag': flag, 'bounds': bounds}
+    names = {'marks': marks, 'needs': needs, 'excludes': excludes, 'aliases': aliases}
+    metadata.update((name, words.split()) for name, words in names.items())
     return dataclasses.field(default=default, metadata=metadata)
-
-
-#: `flag` of a field for which the command line takes yes or no, or the flag alone
-YES_OR_NO = {'nargs': '?', 'const': True}
 
 
 def lower_case():
     """The field for lower-casing texts."""
-    return setting(None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO)
+    return setting(None, 'lower-case the text; default: as the vocabulary requires')
 
 
 def text_encoding():
     """The field with the encoding of text files."""
-    return setting(
-        None,
-        'encoding of the text files, such as latin-1 or utf-16; default: UTF-8',
-        on_resume='free',
-    )
+    return setting(None, 'of text files, such as latin-1 or utf-16; default: UTF-8', 'free')
 
 
-def token_limit(default, help='in tokens, including special tokens', *, aliases=(), **options):
+def token_limit(default, help='in tokens, including special tokens', aliases='', **bounds):
     """The field with the largest number of tokens."""
-    aliases = ('max_len', 'max_seq_length', 'max_seq_len', *aliases)
-    return setting(default, help, usual=True, aliases=aliases, **options)
+    aliases = f'max_len max_seq_length max_seq_len {aliases}'
+    return setting(default, help, 'usual', aliases=aliases, **bounds)
 
 
-def settings(helps=types.MappingProxyType({}), **defaults):
-    """Decorator: make a class of settings, with other defaults and helps of inherited fields."""
-
-    def make(cls):
-        cls = dataclasses.dataclass(init=False)(cls)
-        fields = cls.__dataclass_fields__
-        for name in {**defaults, **helps}:
-            field = fields[name] = copy.copy(fields[name])
-            field.default = defaults.get(name, field.default)
-            help = helps.get(name, field.metadata['help'])
-            field.metadata = types.MappingProxyType({**field.metadata, 'help': help})
-            setattr(cls, name, field.default)
-        return cls
-
-    return make
+def gpu_number():
+    """The field with the GPU."""
+    flag = {'nargs': '?', 'const': 0}
+    return setting(None, 'number of the GPU; no number: 0; default: the CPU', 'free', flag=flag)
 
 
 def value_type(field):
     """The type of a field's value, or of its items, and whether it is a list of them."""
-    item_type = field.type
-    arguments = [item for item in typing.get_args(item_type) if item is not type(None)]
-    if typing.get_origin(item_type) in (typing.Union, types.UnionType):
-        (item_type,) = arguments
-        arguments = typing.get_args(item_type)
-    if typing.get_origin(item_type) is list:
-        return arguments[0], True
-    return item_type, False
+    kind, is_list = field.type, False
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        (kind,) = (item for item in typing.get_args(kind) if item is not type(None))
+    if typing.get_origin(kind) is list:
+        (kind,), is_list = typing.get_args(kind), True
+    return kind, is_list
 
 
 def _checked(field, value):
     """Return a field's value, converted; InputError if it can't be used."""
-    item_type, is_list = value_type(field)
+    kind, is_list = value_type(field)
     if value is None or not is_list:
-        return value if value is None else _converted(field, item_type, value)
-    if isinstance(value, str) and item_type is str:
+        return value if value is None else _converted(field, kind, value)
+    if isinstance(value, str) and kind is str:
         value = [part.strip() for part in value.split(',')]
-    if isinstance(value, dict) and item_type is str:
+    if isinstance(value, dict) and kind is str:
         value = [f'{name}={item}' for name, item in value.items()]
     if not isinstance(value, (list, tuple)):
         raise InputError(f'must be a list, not {value!r}', field=field.name)
-    return [_converted(field, item_type, item) for item in value]
+    return [_converted(field, kind, item) for item in value]
 
 
-def _converted(field, item_type, value):
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if item_type is str and isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    elif item_type is str and type(value) is int:
-        value = str(value)
-    elif type(value) is float and value.is_integer() and int in (item_type, type(field.default)):
-        value = int(value)  # epochs, too, whose number is usually whole
-    fits = is_number if item_type is float else isinstance(value, item_type)
-    if not fits or (item_type is int and isinstance(value, bool)):
-        raise InputError(f'must be {_NAMES[item_type]}, not {value!r}', field=field.name)
+def _converted(field, kind, value):
     choices, bounds = field.metadata['choices'], field.metadata['bounds']
+    if kind is Count:
+        kind, bounds = int, {'at_least': 1, **bounds}
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is str and isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    elif kind is str and type(value) is int:
+        value = str(value)
+    elif type(value) is float and value.is_integer() and int in (kind, type(field.default)):
+        value = int(value)  # epochs, too, whose number is usually whole
+    fits = is_number if kind is float else isinstance(value, kind)
+    if not fits or (kind is int and isinstance(value, bool)):
+        raise InputError(f'must be {_NAMES[kind]}, not {value!r}', field=field.name)
     if choices is not None and value not in choices:
         raise UnknownNameError.of('value', value, choices, field.name)
     if bounds and not math.isfinite(value):
         raise InputError(f'must be a finite number, not {value}', field=field.name)
-    if not all(_BOUNDS[name][0](value, bound) for name, bound in bounds.items()):
-        shown = ' and '.join(f'{_BOUNDS[name][1]} {bound:g}' for name, bound in bounds.items())
-        raise InputError(f'must be {shown}, not {value}', field=field.name)
+    if not all(_BOUNDS[name](value, bound) for name, bound in bounds.items()):
+        shown = [f'{name.replace("_", " ")} {bound:g}' for name, bound in bounds.items()]
+        raise InputError(f'must be {" and ".join(shown)}, not {value}', field=field.name)
     return value
 
 
 @dataclasses.dataclass(init=False)
 class Settings:
     """Base of all settings, whose values don't change: `copy` makes settings with other values.
+
+    A subclass declares its fields, and may change defaults of inherited ones:
+    ``class MySettings(FinetuneSettings, lr=2e-4)``.
 
     Attributes
     ----------
@@ -210,18 +177,31 @@ class Settings:
     #: title of the fields' group in a command's help
     title = 'training'
 
+    def __init_subclass__(cls, **defaults):
+        dataclasses.dataclass(init=False)(cls)
+        fields = cls.__dataclass_fields__
+        for name, default in defaults.items():
+            fields[name] = copy.copy(fields[name])
+            fields[name].default = default
+
     def __init__(self, **fields):
         fields = self.by_names(fields)
-        self._set({**self.defaults(), **fields}, fields, {})
+        self._set({**self.defaults(), **fields}, fields, fields)
 
-    def _set(self, values, given, old):
-        """Set all values, checked; the `old` ones fit together."""
+    def _set(self, values, given, changed):
+        """Set all values, checked, of which some have changed."""
         self.given = frozenset(given)
         for field in dataclasses.fields(self):
             vars(self)[field.name] = _checked(field, values[field.name])
-        self._check_relations(
-            {name for name, value in vars(self).items() if name not in old or old[name] != value}
-        )
+        for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
+            needs, excludes = field.metadata['needs'], field.metadata['excludes']
+            for other in (*needs, *excludes):
+                fits = self.is_given(other) == (other in needs)
+                if not fits and (other in changed or field.name in changed):
+                    problem = f'needs `{other}`'
+                    if other in excludes:
+                        problem = f'and `{other}` exclude each other'
+                    raise InputError(problem, field=field.name)
         vars(self).update(self.derived())
         self.check()
 
@@ -229,18 +209,6 @@ class Settings:
         if name != 'given':
             raise dataclasses.FrozenInstanceError(f'use copy({name}=...) instead')
         super().__setattr__(name, value)
-
-    def _check_relations(self, names):
-        """Raise InputError if one of the fields lacks another, or excludes one."""
-        for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
-            needs, excludes = field.metadata['needs'], field.metadata['excludes']
-            for other in (*needs, *excludes):
-                fits = self.is_given(other) == (other in needs)
-                if not fits and not names.isdisjoint({other, field.name}):
-                    problem = f'needs `{other}`'
-                    if other in excludes:
-                        problem = f'and `{other}` exclude each other'
-                    raise InputError(problem, field=field.name)
 
     def derived(self):
         """Return values that follow from other fields, by name; a subclass adds to its base's."""
@@ -252,12 +220,7 @@ class Settings:
     @classmethod
     def defaults(cls):
         """The default of each field, by name."""
-        return {
-            field.name: field.default_factory()
-            if field.default is dataclasses.MISSING
-            else field.default
-            for field in dataclasses.fields(cls)
-        }
+        return {field.name: field.default for field in dataclasses.fields(cls)}
 
     @classmethod
     def aliases(cls):
@@ -281,11 +244,10 @@ class Settings:
         return named
 
     @classmethod
-    def on_resume(cls, *kinds):
-        """Names of the fields of some kinds of `on_resume`; see `setting`."""
-        return tuple(
-            field.name for field in dataclasses.fields(cls) if field.metadata['on_resume'] in kinds
-        )
+    def marked(cls, *marks):
+        """Names of the fields with one of these marks; see `setting`."""
+        fields = dataclasses.fields(cls)
+        return tuple(f.name for f in fields if not set(marks).isdisjoint(f.metadata['marks']))
 
     def is_given(self, name):
         """Whether a field has a value that isn't its default."""
@@ -295,7 +257,8 @@ class Settings:
     def copy(self, **changes):
         """Return settings with other values of some fields, which are checked."""
         changes, made = self.by_names(changes), object.__new__(type(self))
-        made._set({**vars(self), **changes}, self.given.union(changes), vars(self))
+        changed = [name for name, value in changes.items() if value != vars(self)[name]]
+        made._set({**vars(self), **changes}, self.given.union(changes), changed)
         return made
 
     def with_defaults(self, **values):
@@ -309,384 +272,235 @@ class Settings:
 
         InputError for a given number that is larger.
         """
-        length = getattr(self, name)
+        length = vars(self)[name]
         if length > longest and (name in self.given or self.is_given(name)):
             raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
         return self.with_defaults(**{name: min(length, longest)})
 
 
-@settings()
 class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
-    gpu: int | None = setting(
-        None,
-        'number of the GPU; no number: 0; default: the CPU',
-        flag={'nargs': '?', 'const': 0},
-        on_resume='free',
-    )
-    gpus: str | None = setting(
-        None,
-        "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU",
-        on_resume='free',
-    )
-    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'], usual=True)
+    gpu: int | None = gpu_number()
+    gpus: str | None = setting(None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free')
+    dtype: str = setting('float32', None, 'usual', choices=known.PRECISIONS)
     loss_scale: float | None = setting(
-        None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0
+        None, 'with float16: fixed, such as 128; default, and 0: dynamic', at_least=0
     )
-    optimize_on_cpu: bool = setting(
-        False, "keep the optimizer's states off the GPU", on_resume='free'
-    )
+    optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')
 
     def derived(self):
         return {**super().derived(), 'loss_scale': self.loss_scale or None}
 
 
-@settings()
 class OptimizerSettings(Settings):
     """The optimizer and its rates."""
 
-    optimizer: str = setting(
-        'bertadam',
-        'bertadam, also for small data; openaiadam, which needs more updates or a '
-        "higher learning rate; lamb; or one of MXNet's",
-    )
-    lr: float = setting(
-        3e-5, 'highest learning rate', at_least=0, usual=True, aliases=('learning_rate',)
-    )
+    optimizer: str = setting('bertadam', "bertadam, openaiadam, lamb, or one of MXNet's")
+    lr: float = setting(3e-5, 'highest learning rate', 'usual', at_least=0, aliases='learning_rate')
     epsilon: float | None = setting(1e-6, 'epsilon of the optimizer', at_least=0)
     wd: float = setting(
-        0.01,
-        'weight decay; none on biases and layer norms',
-        at_least=0,
-        aliases=('weight_decay',),
+        0.01, 'weight decay; none on biases and layer norms', at_least=0, aliases='weight_decay'
     )
     warmup_ratio: float = setting(
-        0.1,
-        'share of the updates in which the learning rate rises',
-        at_least=0,
-        below=1,
-        aliases=('warmup_proportion',),
+        0.1, 'share of updates to warm up in', at_least=0, below=1, aliases='warmup_proportion'
     )
-    seed: int = setting(2, usual=True)
+    seed: int = setting(2, None, 'usual')
 
 
-@settings()
 class OutputSettings(Settings):
     """Settings of what a run writes, and how it resumes."""
 
     title = 'output'
 
-    output_dir: str | None = setting(
-        './output_dir', usual=True, on_resume='run', aliases=('ckpt_dir',)
-    )
-    log_interval: int = setting(10, 'in updates', at_least=1, on_resume='free')
-    tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
-    )
-    ckpt_interval: int = setting(
-        1000,
-        'updates between checkpoints; one is always saved after each epoch',
-        at_least=1,
-        on_resume='free',
-    )
-    keep_checkpoints: int = setting(
-        2,
-        'number of last epochs and of newest checkpoints to keep; by default one of each at the '
-        'end',
-        at_least=1,
-        on_resume='free',
+    output_dir: str | None = setting('./output_dir', None, 'usual run', aliases='ckpt_dir')
+    log_interval: Count = setting(10, 'in updates', 'free')
+    tensorboard: str | None = setting(None, 'folder for TensorBoard event files', 'free')
+    ckpt_interval: Count = setting(1000, 'updates between checkpoints; epochs end with one', 'free')
+    keep_checkpoints: Count = setting(
+        2, 'number of epochs and checkpoints to keep; by default one of each at the end', 'free'
     )
     resume: bool = setting(
-        False,
-        'continue from the newest checkpoint in `output_dir`',
-        usual=True,
-        on_resume='run',
-        excludes=('overwrite_output_dir',),
+        False, 'from the newest checkpoint', 'usual run', excludes='overwrite_output_dir'
     )
-    overwrite_output_dir: bool = setting(
-        False,
-        'replace the run in `output_dir`; otherwise a second one is refused',
-        usual=True,
-        on_resume='run',
-    )
+    overwrite_output_dir: bool = setting(False, 'replace the run in `output_dir`', 'usual run')
 
 
-@settings()
 class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     """Settings of every training run; defaults as in GluonNLP's classifier script."""
 
     title = 'training'
 
     epochs: float = setting(
-        3,
-        'times to read the training set; may be a fraction',
-        above=0,
-        usual=True,
-        on_resume='total',
-        aliases=('num_train_epochs',),
+        3, 'may be a fraction', 'usual total', above=0, aliases='num_train_epochs'
     )
-    training_steps: int | None = setting(
-        None,
-        'number of updates; overrides `epochs`',
-        at_least=1,
-        on_resume='total',
-        aliases=('max_steps',),
+    training_steps: Count | None = setting(
+        None, 'number of updates, instead of `epochs`', 'total', aliases='max_steps'
     )
-    batch_size: int = setting(
-        32, at_least=1, usual=True, on_resume='size', aliases=('per_device_train_batch_size',)
-    )
-    dev_batch_size: int = setting(
+    batch_size: Count = setting(32, None, 'usual size', aliases='per_device_train_batch_size')
+    dev_batch_size: Count = setting(
         8,
         'for dev and test sets',
-        at_least=1,
-        on_resume='free',
-        aliases=('eval_batch_size', 'predict_batch_size', 'test_batch_size'),
+        'free',
+        aliases='eval_batch_size predict_batch_size test_batch_size',
     )
-    accumulate: int | None = setting(
-        None,
-        'number of batches per update',
-        at_least=1,
-        on_resume='number',
-        aliases=('gradient_accumulation_steps',),
+    accumulate: Count | None = setting(
+        None, 'number of batches per update', 'number', aliases='gradient_accumulation_steps'
+    )
+    early_stop: Count | None = setting(
+        None, 'stop after N epochs without a better score', aliases='early_stopping'
+    )
+    keep_state: bool = setting(
+        False, "keep the optimizer's state at the end, to resume a finished run", 'free'
     )
     as_bertadam: bool | None = setting(
-        None,
-        "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
-        'all together, and let the warm-up end within an update',
-    )
-    early_stop: int | None = setting(
-        None,
-        'stop after this many epochs without a better score',
-        at_least=1,
-        aliases=('early_stopping',),
+        None, "like pytorch-pretrained-bert, clip each parameter's gradient by itself"
     )
     save_last: str | None = setting(
         None,
-        "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
-        'model.safetensors or model.params; predictions and eval_results.txt come from it',
+        "also write the last epoch's model to `output_dir`, and use it to predict",
+        'free',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
-        on_resume='free',
-    )
-    keep_state: bool = setting(
-        False,
-        "keep the optimizer's state at the end, so that the finished run can be resumed",
-        on_resume='free',
     )
 
 
-@settings()
 class ScheduleSettings(TrainingSettings):
     """The learning rate's schedule; gradients are clipped together."""
 
     max_grad_norm: float = setting(1.0, 'clip the norm of all gradients to this', above=0)
-    lr_schedule: str = setting('warmup_linear', choices=SCHEDULE_NAMES)
+    lr_schedule: str = setting('warmup_linear', choices=known.SCHEDULE_NAMES)
 
 
-@settings()
 class BackendSettings(Settings):
     """Several processes."""
 
     comm_backend: str | None = setting(
-        None,
-        'horovod: train with the processes that horovodrun started, `batch_size` examples in '
-        'each; device: with one process',
-        choices=BACKENDS,
-        on_resume='free',
+        None, 'horovod: train with the processes of horovodrun', 'free', choices=known.BACKENDS
     )
     allreduce_dtype: str | None = setting(
-        None,
-        'with `comm_backend` horovod: send gradients in float16, for slow networks',
-        choices=['float16'],
+        None, 'horovod: send gradients in float16', choices=['float16']
     )
 
 
-@settings()
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
-    batch_tokens: int | None = setting(
+    batch_tokens: Count | None = setting(
         None,
-        'instead of `batch_size`: batches of up to N tokens, including padding, from '
-        'examples of similar length',
-        at_least=1,
-        flag={'metavar': 'N'},
-        on_resume='size',
-        excludes=('batch_size',),
+        'batches of examples of similar length, with up to N tokens and padding',
+        'size',
+        excludes='batch_size',
     )
 
 
-@settings()
-class CheckpointSettings(Settings):
-    """A model in Google's format: a setting for each of its files."""
-
-    title = "a model in Google's format"
-
-    init_checkpoint: str | None = setting(
-        None,
-        "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
-        'means its newest ones',
-        excludes=('model', 'dataset', 'pretrained_parameters', 'from_scratch', 'hparams'),
-    )
-    bert_config_file: str | None = setting(
-        None,
-        "the checkpoint's configuration; alone: of a model from scratch",
-        excludes=('hparams',),
-    )
-
-
-@settings()
 class ModelSettings(Settings):
-    """The model to start from. A subclass adds the field for its name."""
-
-    title = 'model'
-
-    model_parameters: str | None = setting(
-        None, "file of parameters, including the head's, to start from"
-    )
-    from_scratch: bool = setting(False, 'start from random parameters')
-    vocab_file: str | None = setting(
-        None,
-        "vocabulary, also a SentencePiece model, to use instead of the model's",
-        on_resume='free',
-        aliases=('sentencepiece',),
-    )
-    hparams: list[str] | None = setting(
-        None, "changes to the model's size, such as num_layers=2,units=128"
-    )
-
-
-@settings()
-class NamedModelSettings(CheckpointSettings, ModelSettings):
-    """A model of any family."""
+    """The model to start from."""
 
     title = 'model'
 
     model: str | None = setting(
         None,
         'name, folder, hub id owner/name, or address',
-        usual=True,
-        aliases=('bert_model', 'gpt_model', 'model_name', 'model_name_or_path'),
+        'usual',
+        aliases='bert_model gpt_model model_name model_name_or_path',
     )
     dataset: str | None = setting(
         None,
         "the data set it was pretrained on; default: the model's usual one",
-        aliases=('bert_dataset', 'gpt_dataset'),
+        aliases='bert_dataset gpt_dataset',
     )
     pretrained_parameters: str | None = setting(
         None,
         'file of pretrained parameters without a head',
-        aliases=('pretrained_bert_parameters', 'pretrained_gpt_parameters'),
+        aliases='pretrained_bert_parameters pretrained_gpt_parameters',
+    )
+    model_parameters: str | None = setting(None, "file of parameters, including the head's")
+    from_scratch: bool = setting(False, 'start from random parameters')
+    vocab_file: str | None = setting(
+        None,
+        "vocabulary, or SentencePiece model, to use instead of the model's",
+        'free',
+        aliases='sentencepiece',
+    )
+    hparams: list[str] | None = setting(None, "the model's size, such as num_layers=2,units=128")
+    init_checkpoint: str | None = setting(
+        None,
+        "TensorFlow checkpoint, another file or folder of parameters, or a run's folder",
+        excludes='model dataset pretrained_parameters from_scratch hparams',
+    )
+    bert_config_file: str | None = setting(
+        None, "the checkpoint's configuration; alone: of a model from scratch", excludes='hparams'
     )
 
 
-@settings(model='bert_12_768_12')
-class BertSettings(NamedModelSettings):
-    """BERT, or a similar model."""
-
-
-@settings()
 class SetSettings(Settings):
     """The files of a task's sets."""
 
     title = 'data'
 
     train_file: str | None = setting(
-        None,
-        'file of the training set',
-        usual=True,
-        on_resume='free',
-        aliases=('train_dataset', 'train_corpus'),
+        None, 'training set', 'usual free', aliases='train_dataset train_corpus'
     )
     dev_file: str | None = setting(
         None,
-        'file of the set to evaluate on after each epoch',
-        usual=True,
-        on_resume='free',
-        aliases=('eval_file', 'eval_dataset', 'dev_corpus', 'predict_file'),
+        'set to evaluate on after each epoch',
+        'usual free',
+        aliases='eval_file eval_dataset dev_corpus predict_file',
     )
     dev_split: float | None = setting(
         None,
-        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1; `seed` selects '
-        'the examples',
+        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1',
+        'usual',
         above=0,
         below=1,
-        flag={'metavar': 'SHARE'},
-        usual=True,
-        excludes=('dev_file',),
+        excludes='dev_file',
     )
-    test_file: str | None = setting(
-        None, 'file of the set to predict', usual=True, on_resume='free'
-    )
+    test_file: str | None = setting(None, 'set to predict', 'usual free')
     encoding: str | None = text_encoding()
 
 
-@settings(
-    helps={
-        'train_file': 'instead of the file in `data_dir`',
-        'dev_file': 'the same for the dev set',
-        'test_file': 'the same for the test set',
-    }
-)
 class FileSettings(SetSettings):
     """The files of a task's sets, and their folder."""
 
-    data_dir: str | None = setting(
-        None, 'folder with files under their usual names', usual=True, on_resume='free'
-    )
+    data_dir: str | None = setting(None, 'folder with files of the usual names', 'usual free')
 
 
-@settings()
 class InferenceSettings(Settings):
     """The use of a trained model."""
 
     title = 'task'
 
     only_inference: bool = setting(
-        False,
-        'evaluate the dev set and predict the test set',
-        usual=True,
-        on_resume='free',
-        excludes=('resume',),
+        False, 'evaluate the dev set and predict the test set', 'usual free', excludes='resume'
     )
 
 
-@settings()
 class FinetuneSettings(
     SetSettings,
     InferenceSettings,
-    BertSettings,
+    ModelSettings,
     BatchTokensSettings,
     BackendSettings,
     TrainingSettings,
+    model='bert_12_768_12',
 ):
     """Fine-tuning of BERT on examples of different lengths."""
 
     title = 'task'
 
-    round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
+    round_to: Count | None = setting(None, 'pad batches to multiples of this length')
     lr_schedule: str = setting(
-        'linear',
-        'the learning rate after the warm-up: to 0 in a line or along a cosine, or constant',
-        choices=['linear', 'cosine', 'constant'],
+        'linear', 'the learning rate after the warm-up', choices=['linear', 'cosine', 'constant']
     )
     best_by: str | None = setting(
-        None,
-        "the dev score that chooses the best epoch, such as macro_f1; default: the task's metric",
+        None, "dev score that chooses the epoch, such as macro_f1; default: the task's metric"
     )
     freeze: str | None = setting(
-        None,
-        'encoder, or a number of layers: the embeddings and these layers keep their parameters',
-        flag={'metavar': 'encoder|N'},
+        None, 'encoder, or N: keep the embeddings and all layers, or N, as they are'
     )
-    engine: str = setting(
-        'mxnet', 'what runs a model without training it', choices=ENGINES, on_resume='free'
-    )
+    engine: str = setting('mxnet', 'for `only_inference`', 'free', choices=known.ENGINES)
     precision: str | None = setting(
-        None,
-        'precision of the engine; default: `dtype`',
-        choices=['float32', 'bfloat16', 'int8'],
-        on_resume='free',
+        None, 'of `engine`; default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8']
     )
 
     def check(self):
@@ -695,41 +509,24 @@ class FinetuneSettings(
             raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
 
 
-@settings()
 class DeploySettings(Settings):
     """Exported models and INT8 models, as in GluonNLP's scripts."""
 
     title = 'exported models and INT8'
 
-    deploy: bool = setting(
-        False,
-        '`only_inference` with an exported model',
-        on_resume='free',
-        needs=('only_inference', 'model_prefix'),
-    )
+    deploy: bool = setting(False, 'an exported model', 'free', needs='only_inference model_prefix')
     model_prefix: str | None = setting(
-        None,
-        '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params',
-        on_resume='free',
-        needs=('deploy',),
+        None, 'read PREFIX-symbol.json and PREFIX-0000.params', 'free', needs='deploy'
     )
     only_calibration: bool = setting(
-        False,
-        'write a trained model in INT8; `deploy` with `model_prefix` runs it',
-        on_resume='free',
-        excludes=('deploy', 'resume', 'gpu'),
+        False, 'write a trained model in INT8, to `deploy`', 'free', excludes='deploy resume gpu'
     )
-    num_calib_batches: int = setting(
-        5, 'number of batches of the dev set', at_least=1, on_resume='free'
-    )
+    num_calib_batches: Count = setting(5, 'number of batches of the dev set', 'free')
     quantized_dtype: str = setting(
-        'auto', 'type of the activations', choices=QUANTIZED_DTYPES, on_resume='free'
+        'auto', 'type of the activations', 'free', choices=known.QUANTIZED_DTYPES
     )
     calib_mode: str = setting(
-        'customize',
-        'how to find the ranges of activations',
-        choices=CALIBRATION_MODES,
-        on_resume='free',
+        'customize', 'ranges of activations', 'free', choices=known.CALIBRATION_MODES
     )
 
     def derived(self):

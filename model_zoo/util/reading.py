@@ -153,21 +153,6 @@ def _with_mark(encoding):
     return 'utf-8-sig' if codecs.lookup(encoding).name == 'utf-8' else encoding
 
 
-def read_span(path, start, stop, encoding=None):
-    """Read the lines that begin between two places of a file, counted in bytes."""
-    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
-        position = start
-        if start:  # a line that began before belongs to the part before
-            file.seek(start - 1)
-            position = start - 1 + len(file.readline())
-        while position < stop:
-            line = file.readline()
-            if not line:
-                return
-            yield decode_at(path, position, line, encoding)
-            position += len(line)
-
-
 def decode_at(path, position, line, encoding=None):
     """Decode a line that begins at byte `position` of a file."""
     try:

@@ -73,10 +73,7 @@ PEERS = {
     'vectors': (
         Peer('sentence-transformers', 'pytorch:vectors', ('sentence_transformers',), HALF),
     ),
-    'generation': (
-        Peer('torch', 'pytorch:generation', TORCH, HALF),
-        Peer('ctranslate2', 'runtimes:ctranslate2', (*TORCH, 'ctranslate2'), ('float32', 'int8')),
-    ),
+    'generation': (Peer('torch', 'pytorch:generation', TORCH, HALF),),
     'training': (
         Peer('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',), tasks=('classifier',)),
         Peer('torch', 'pytorch:training', TORCH, HALF, ('classifier',)),

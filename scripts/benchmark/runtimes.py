@@ -1,9 +1,9 @@
-"""Contenders that run a file: transformers' models in ONNX Runtime, OpenVINO and CTranslate2."""
+"""Contenders that run a file: transformers' models in ONNX Runtime and OpenVINO."""
 
 import os
 
 from harness import run_apart, threads
-from inputs import bert_feed, prompts
+from inputs import bert_feed
 
 
 def write_onnx(options, path):
@@ -89,50 +89,5 @@ def openvino(options, precision):
     def prepare(shape):
         feed = bert_feed(shape)
         return lambda: request.infer(feed, share_inputs=True) and None
-
-    return prepare
-
-
-def write_ctranslate2(options, path, precision):
-    """Convert GPT-2 as CTranslate2's own converter does, without a tokenizer."""
-    import ctranslate2
-
-    class Converter(ctranslate2.converters.TransformersConverter):
-        def load_tokenizer(self, tokenizer_class, model_name_or_path, **kwargs):
-            return None
-
-    loader = type(ctranslate2.converters.transformers._MODEL_LOADERS['GPT2Config'])
-    loader.get_vocabulary = lambda self, model, tokenizer: [
-        f't{n}' for n in range(model.config.vocab_size)
-    ]
-    loader.set_vocabulary = lambda self, spec, tokens: spec.register_vocabulary(tokens)
-    loader.set_config = lambda self, config, model, tokenizer: None
-    Converter(options.gpt2).convert(path, quantization=precision, force=True)
-
-
-def ctranslate2(options, precision):
-    import ctranslate2
-
-    path = f'{options.gpt2}-ctranslate2-{precision}'
-    if not os.path.isdir(path):
-        run_apart('runtimes:write_ctranslate2', options, path=path, precision=precision)
-    model = ctranslate2.Generator(
-        path, compute_type=precision, inter_threads=1, intra_threads=threads()
-    )
-
-    def prepare(shape):
-        words = [[f't{id_}' for id_ in row] for row in prompts(shape, options.vocab_size)]
-
-        def call():
-            results = model.generate_batch(
-                words,
-                max_length=options.new_tokens,
-                min_length=options.new_tokens,
-                sampling_topk=1,
-                include_prompt_in_result=False,
-            )
-            return [result.sequences_ids[0] for result in results]
-
-        return call
 
     return prepare

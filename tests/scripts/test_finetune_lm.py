@@ -1,8 +1,5 @@
 """scripts/finetune_lm.py end to end: on the fly and from shards; others take the result."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
 import tiny
@@ -109,17 +106,6 @@ def test_pregenerated_epochs(data, tmp_path):
     results = read_json(tmp_path / 'out')
     steps = np.cumsum([-(-count // 32) for count in counts])
     assert [epoch['step'] for epoch in results['training']['epochs']] == steps.tolist()
-
-
-@pytest.fixture(scope='module')
-def without_dropout(data):
-    """Flags for a model whose training doesn't depend on how a batch is divided."""
-    folder = data / 'without_dropout'
-    shutil.copytree(data / 'model', folder)
-    config = read_json(folder, 'config.json')
-    config.update(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    (folder / 'config.json').write_text(json.dumps(config), 'utf-8')
-    return ['--model', folder, '--lr', '1e-3']
 
 
 def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):

@@ -5,11 +5,9 @@ import json
 import pytest
 from contract import evaluate_squad
 from contract import squad as arguments
-from script_runs import read_json, refusal, run, without
-from toy_data import SPECIAL
+from script_runs import read_json, refusal, run
 
 import export.export as export
-from bert.tokenizer import BertSPTokenizer
 from model_zoo.tasks import squad as squad_task
 
 CASE = 'finetune_squad'
@@ -112,30 +110,3 @@ def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
     assert run(script, *arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
     assert len(read_json(tmp_path, 'predictions.json')) == 3
     assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()
-
-
-@pytest.mark.slow
-def test_sentencepiece(script, data, tmp_path):
-    sentencepiece = pytest.importorskip('sentencepiece')
-    words = (data / 'vocab.txt').read_text().split()[len(SPECIAL) :]
-    (tmp_path / 'text').write_text('\n'.join(['The house is red.', ' '.join(words)] * 50))
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(tmp_path / 'text'),
-        model_prefix=str(tmp_path / 'sp'),
-        vocab_size=60,
-        user_defined_symbols='[CLS],[SEP],[MASK]',
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    argv = arguments(data, tmp_path / 'out', '--sentencepiece', tmp_path / 'sp.model', version=2)
-    argv = without(argv, '--vocab_file')
-    assert run(script, *argv, '--training_steps', '5') == 0
-    predictions = read_json(tmp_path / 'out', 'predictions.json')
-    content = read_json(data, 'dev-2.json')
-    for paragraph in content['data'][0]['paragraphs']:
-        assert predictions[paragraph['qas'][0]['id']] in paragraph['context']
-    assert BertSPTokenizer.from_pretrained(tmp_path / 'out' / 'best_model')
-    # the settings begin another training
-    config = '--config', tmp_path / 'out' / 'settings.yaml', '--output_dir', tmp_path / 'again'
-    assert run(script, *config) == 0
-    assert read_json(tmp_path / 'again', 'predictions.json') == predictions

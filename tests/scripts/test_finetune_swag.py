@@ -2,7 +2,7 @@
 
 import mxnet as mx
 import numpy as np
-from script_runs import read_json, run
+from script_runs import read_json
 
 from bert import BertForMultipleChoice
 
@@ -28,11 +28,3 @@ def test_the_best_model_takes_any_number_of_choices(trained):
     words = mx.nd.array([[wrong, right, wrong, wrong, wrong]], dtype='int32')
     types = mx.nd.array([[[0, 0, 0, 1, 1, 1]] * 5], dtype='int32')
     assert model(words, types).argmax(axis=-1).asscalar() == 1
-
-
-def test_a_test_set_alone(script, data, trained, tmp_path):
-    argv = ['--model', trained / 'best_model', '--do_eval', '--output_dir', tmp_path]
-    assert run(script, *argv, '--max_length', 32, '--test_file', data / 'test.csv') == 0
-    assert read_json(tmp_path, 'inference.json')['dev'] == {}
-    assert not (tmp_path / 'dev_predictions.tsv').exists()
-    assert (tmp_path / 'test_predictions.tsv').exists()

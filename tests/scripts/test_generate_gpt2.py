@@ -13,7 +13,6 @@ from script_runs import SCRIPTS, refusal, run
 
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.generation import generate
-from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 SCRIPT = SCRIPTS / 'generate_gpt2.py'
 
@@ -120,13 +119,6 @@ def test_a_stop_token(say, folder, tmp_path):
     assert samples_in(output)[0]['finish'] == 'stop'
 
 
-def test_the_default_length_is_half_of_the_context(say, folder, tmp_path):
-    output = tmp_path / 'texts.json'
-    for prompt in ('the', 'x' * 40):
-        say(folder, '--prompt', prompt, '--output', output)
-        assert len(samples_in(output)[0]['tokens']) == 24
-
-
 def test_a_conversation(script, folder, capsys, monkeypatch):
     lines = ['the', '', 'the']
     monkeypatch.setattr(sys, 'stdin', io.StringIO('\n'.join(lines) + '\n'))
@@ -149,18 +141,3 @@ def test_a_gpts_folder(script, say, tmp_path, capsys):
     assert say(folder, *flags, '--stream') == out
     said = refusal(capsys, script, '--model_name_or_path', folder, '--unconditional')
     assert '--unconditional' in said
-
-
-def test_a_transformer_xls_folder(say, tmp_path):
-    tokenizer = TransfoXLTokenizer(special=['<unk>', '<eos>'])
-    tokenizer.count_sents([[f'word{number}' for number in range(30)]])
-    tokenizer.build_vocab()
-    block = tiny.make(TransfoXLLMHeadModel, 32, cutoffs=[10], mem_len=4)
-    block.save_pretrained(str(tmp_path), tokenizer)
-    flags = ('--prompt', 'word1 word2', '--length', 20, '--stop', '')
-    out = say(tmp_path, *flags)
-    words = out.splitlines()[1].split()
-    assert len(words) == 20 and set(words) <= set(tokenizer.idx2sym)
-    assert say(tmp_path, *flags, '--stream') == out
-    flags = ('--unconditional', '--stop', '')
-    assert len(say(tmp_path, *flags).splitlines()[1].split()) == 128

@@ -528,33 +528,3 @@ def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
     log = capsys.readouterr().err
     assert 'resuming with training_steps 6, not 4' in log and 'continuing from' in log
     assert read_json(here / 'pretrained')['training']['steps'] == 6
-
-
-def test_a_trainings_folder_is_a_checkpoint(world, here, capsys):
-    """Its newest weights are meant: the last epoch's, or those of a training that was stopped."""
-    words = ['--task_name=mrpc', f'--data_dir={world}/glue/MRPC', '--max_seq_length=12']
-    train = [
-        *words,
-        f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12',
-        *configuration(world),
-        '--do_train',
-        '--training_steps=2',
-    ]
-    ours = main_of('scripts/finetune_classifier.py', ROOT)
-    for main, name in ((google('run_classifier'), 'out'), (ours, 'own')):
-        kept = ['--keep_state'] if main is ours else []  # as Google's Estimator does
-        assert run(main, *train, *kept, f'--output_dir={name}') == 0
-        again = [*words, f'--init_checkpoint={name}', '--do_eval', f'--output_dir={name}-again']
-        capsys.readouterr()
-        assert run(main, *again) == 0
-        log = capsys.readouterr().err
-        assert ('own is the folder of a training' in log) == (name == 'own')
-        report = read_json(here / name)['training']['epochs'][-1]
-        found = read_json(here / f'{name}-again', 'inference.json')['dev']['dev']
-        np.testing.assert_allclose(found['loss'], report['report']['dev']['loss'], rtol=1e-5)
-    # stopped before the end: there are checkpoints only, and the flags name the rest
-    for name in ('best_model', 'results.json'):
-        place = here / 'own' / name
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
-    stopped = [*words, *configuration(world), '--init_checkpoint=own', '--output_dir=stopped']
-    assert run(ours, *stopped, '--do_eval') == 0

@@ -8,7 +8,6 @@ from script_runs import SCRIPTS, read_json, run
 from toy_data import write_reviews
 
 import bert
-from bert_embedding.cli import main as embed
 
 SCRIPT = SCRIPTS / 'finetune_classifier.py'
 
@@ -60,24 +59,3 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
         assert 0 < np.abs(losses(script, argv) - full).max() < 0.1 * full.std()
         log = read_json(fixed)['training']['log']
         assert {(each['loss_scale'], each['skipped']) for each in log} == {(128, 0)}
-
-
-SENTENCES = ['the film was good .', 'a poor story and a bad actor', 'great', 'the the the']
-LEAST_COSINE = {'float16': 0.99999, 'bfloat16': 0.999}
-
-
-def cosines(one, two):
-    return (one * two).sum(-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(two, axis=-1)
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-def test_embedding_command(model_dir, tmp_path, dtype):
-    found = {}
-    for each in ('float32', dtype):
-        path = tmp_path / f'{each}.npz'
-        argv = f'--model {model_dir} --pooling mean --output {path} --dtype {each} --sentences'
-        embed([*argv.split(), *SENTENCES])
-        with np.load(path) as file:
-            found[each] = max((file[name] for name in file), key=lambda array: array.ndim)
-    assert (cosines(found['float32'], found[dtype]) > LEAST_COSINE[dtype]).all()
-    assert np.abs(found['float32'] - found[dtype]).max() > 1e-6

@@ -111,15 +111,6 @@ def test_accumulation_and_several_batches_sizes(script, arguments, tmp_path):
             assert np.abs(value - model[name]).max() < 1e-6, name
 
 
-def test_total_batch_size(script, arguments, tmp_path, capsys):
-    argv = arguments('--total_batch_size', 16, '--accumulate', 2, '--num_steps', 2)
-    assert run(script, *argv) == 0
-    argv = arguments('--total_batch_size', 17, '--accumulate', 2, '--overwrite_output_dir')
-    assert '--total_batch_size' in refusal(capsys, script, *argv)
-    argv = arguments('--total_batch_size', 32, '--accumulate', 2, '--overwrite_output_dir')
-    assert '--total_batch_size' in refusal(capsys, script, *argv)
-
-
 def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
     """One name for the flags that GluonNLP has for this."""
     argv = arguments('--num_steps', 6, '--ckpt_interval', 3)
@@ -200,35 +191,18 @@ def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
     assert 'FullyConnected' in log
 
 
-def evaluation(script, data, tmp_path, *more):
-    """What an evaluation of a model with fixed weights says."""
-    argv = ['--model', tmp_path / 'ckpt' / 'model', '--batch_size_eval', 4, *more]
-    assert run(script, *argv, '--output_dir', tmp_path / 'evaluation') == 0
-    return read_json(tmp_path / 'evaluation', 'evaluation.json')['eval']
-
-
 def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path):
-    """The figures are those of a file with exactly the samples of these batches."""
-    steps = 1
-    assert run(script, *arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
-    trained = read_json(tmp_path / 'ckpt')['training']
-    vocab = load_vocab(str(data / 'vocab.txt'))
-    samples = make_samples(18, 2)
-
-    def of_first(count):
-        path = tmp_path / f'first-{count}.npz'
-        write_shard(str(path), samples.take(slice(count)), vocab)
-        return evaluation(script, data, tmp_path, '--data_eval', path)
-
-    flags = ['--data_eval', data / 'eval.npz', '--max_eval_steps', steps]
-    cut = evaluation(script, data, tmp_path, *flags)
-    assert cut == of_first(4 * steps)
-    for count in (4 * steps - 1, 4 * steps + 1, 18):
-        assert cut != of_first(count)
-    # of the training, whose batches have 8 samples
-    assert trained['epochs'][-1]['report']['eval'] == pytest.approx(
-        of_first(min(8 * steps, 18)), rel=1e-5
-    )
+    """The scores are those of a file with exactly the samples of these batches."""
+    assert run(script, *arguments('--num_steps', 2)) == 0
+    first, vocab = tmp_path / 'first.npz', load_vocab(str(data / 'vocab.txt'))
+    write_shard(str(first), make_samples(18, 2).take(slice(4)), vocab)
+    argv = ['--model', tmp_path / 'ckpt' / 'model', '--batch_size_eval', 4]
+    argv += ['--output_dir', tmp_path / 'evaluation']
+    scores = []
+    for more in (['--data_eval', data / 'eval.npz', '--max_eval_steps', 1], ['--data_eval', first]):
+        assert run(script, *argv, *more) == 0
+        scores.append(read_json(tmp_path / 'evaluation', 'evaluation.json')['eval'])
+    assert scores[0] == scores[1]
 
 
 # Runs the script in children of a process that has imported everything, and kills each of them in a

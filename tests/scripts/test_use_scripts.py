@@ -64,31 +64,6 @@ def test_predict(classifier, tmp_path, capsys, monkeypatch):
     assert set(lines_of(capsys)[0]['scores']) == {'bad', 'good'}
 
 
-def test_predict_with_an_engine(classifier, capsys):
-    script = load_script('predict')
-    scores = []
-    for engine in ('mxnet', 'auto'):
-        assert run(script, classifier, 'the cat', '--engine', engine) == 0
-        scores.append(lines_of(capsys)[0]['score'])
-    assert scores[1] == pytest.approx(scores[0], abs=1e-5)
-    int8 = ['--engine', 'mxnet', '--precision', 'int8']
-    assert 'int8' in refusal(capsys, script, classifier, 'the cat', *int8)
-
-
-def test_predict_as_a_table(classifier, capsys):
-    texts = ['the cat', '狗', 'a dog .']
-    assert run(load_script('predict'), classifier, *texts, '--format', 'table') == 0
-    names, *rows = capsys.readouterr().out.splitlines()
-    assert names.split() == ['label', 'score', 'text']
-    for row, text in zip(rows, texts):
-        label, score, shown = row.split(maxsplit=2)
-        assert label in ('bad', 'good') and 0.5 <= float(score) <= 1 and shown == text
-        assert len(score) == 6 and row.index(shown) == names.index('text')
-    assert run(load_script('predict'), classifier, 'a', '--all_scores', '--format', 'table') == 0
-    names = capsys.readouterr().out.split()[:3]
-    assert {*names} == {'scores.bad', 'scores.good', 'text'}
-
-
 TABLES = {
     'reviews.csv': 'id,review,label\n1,"the cat, a dog",good\n2,"in ""paris""",bad\n',
     'reviews.tsv': 'label\ttext\ngood\tthe cat, a dog\nbad\tin "paris"\n',

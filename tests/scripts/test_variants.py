@@ -6,12 +6,11 @@ import re
 import mxnet as mx
 import numpy as np
 import pytest
-from script_runs import load_script, read_json, refusal, run
+from script_runs import load_script, read_json, run
 from toy_data import write_questions, write_reviews
 from variant_models import MAKERS
 
 import export.export as export
-from bert import ElectraForPreTraining
 from bert_embedding import BertEmbedding
 from model_zoo.opening import open_model
 
@@ -140,18 +139,3 @@ def test_pretraining(model, tmp_path):
         assert np.mean(losses[-5:]) < 0.8 * losses[0]
         assert 'mlm_acc' in log[0] and not any(name.startswith('nsp') for name in log[0])
         assert 'masked_lm_loss = ' in (folder / 'eval_results.txt').read_text()
-
-
-def test_pretraining_of_a_discriminator(tmp_path, capsys):
-    """It needs a generator; and a name in the catalogue is one of a discriminator."""
-    block, tokenizer = MAKERS['electra'](tmp_path / 'vocab')
-    found = ElectraForPreTraining(block.config)
-    found.initialize()
-    found.save_pretrained(str(tmp_path / 'found'), tokenizer)
-    write_sentences(tmp_path / 'text.txt', 0)
-    argv = ['--train_file', tmp_path / 'text.txt', '--output_dir', tmp_path / 'out']
-    for name in (tmp_path / 'found', 'google/electra-small-discriminator', 'electra_12_768_12'):
-        assert refusal(capsys, load_script('finetune_lm'), *argv, '--model', name)
-        data = ['--data', tmp_path / 'text.txt', '--raw', '--output_dir', tmp_path / 'ckpt']
-        flags = [] if name == tmp_path / 'found' else ['--pretrained']
-        assert refusal(capsys, load_script('run_pretraining'), *data, '--model', name, *flags)

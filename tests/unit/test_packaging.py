@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # the name that is imported -> the name that is installed
 DISTRIBUTIONS = {
     'yaml': 'pyyaml',
-    'mlflow': 'mlflow-skinny',
     'google_crc32c': 'google-crc32c',
     'huggingface_hub': 'huggingface-hub',
     'onnxruntime': 'onnx',

@@ -29,6 +29,7 @@ OTHER_DEFAULTS = {
     '--do_whole_word_mask': False,
     '--version_2_with_negative': False,
     '--do_train': None,  # of finetune-gpt and finetune-swag, which train without it
+    '--do_eval': None,
 }
 
 

@@ -24,7 +24,7 @@ from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples
 from model_zoo.tasks.task import Data
 from model_zoo.training.objective import predict
-from model_zoo.training.settings import setting, settings
+from model_zoo.training.settings import setting
 from model_zoo.training.workers import Workers
 from mxnet_pytorchic_bert.training import (
     PytorchicSettings,
@@ -51,19 +51,19 @@ NAMES = (
 TASKS = {'mrpc': ((3, 4), ('0', '1')), 'mnli': ((8, 9), ('contradiction', 'entailment', 'neutral'))}
 
 
-@settings(
+class ClassifySettings(
+    PytorchicSettings,
     train_cfg='config/train_mrpc.json',
     data_file='../glue/MRPC/train.tsv',
     output_dir='../exp/bert/mrpc',
     max_len=128,
-)
-class ClassifySettings(PytorchicSettings):
+):
     """The flags of classify.py."""
 
     title = "the original's"
 
     task: str = setting('mrpc', choices=list(TASKS))
-    mode: str = setting('train', choices=['train', 'eval'], on_resume='free')
+    mode: str = setting('train', None, 'free', choices=['train', 'eval'])
     pretrain_file: str | None = setting(
         '../uncased_L-12_H-768_A-12/bert_model.ckpt',
         "Google's checkpoint, or a .pt file: only its embeddings and layers are used",

@@ -19,7 +19,7 @@ from model_zoo.app.trainer import run_task
 from model_zoo.tasks.masked_lm import pretraining_objective
 from model_zoo.tasks.pretraining.text import describe_files
 from model_zoo.tasks.task import Data
-from model_zoo.training.settings import setting, settings
+from model_zoo.training.settings import setting
 from mxnet_pytorchic_bert.pairs import PairLoader
 from mxnet_pytorchic_bert.training import (
     PytorchicSettings,
@@ -45,13 +45,13 @@ NAMES = (
 LOGS = '../exp/bert/pretrain/runs'
 
 
-@settings(
+class PretrainSettings(
+    PytorchicSettings,
     train_cfg='config/pretrain.json',
     data_file='../tbc/books_large_all.txt',
     output_dir='../exp/bert/pretrain',
     max_len=512,
-)
-class PretrainSettings(PytorchicSettings):
+):
     """The flags of pretrain.py."""
 
     title = "the original's"

@@ -42,8 +42,6 @@ ASK = [(['MODEL', 'where ?'], '--context')]
 TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
 FILL = [
     (['none', 'the [MASK] .'], "unknown folder or pretrained model 'none'"),
-    (['MODEL'], 'there is no text'),
-    (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
 ]
 INFO = [(['no_such_model'], 'no_such_model')]
 
@@ -56,7 +54,6 @@ def search(data, folder, edit):
 
 
 SEARCH = [
-    ([], 'there is no text'),
     (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
     (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: .* the columns are title'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
@@ -65,7 +62,6 @@ SERVE = [
     (['MODEL', '--batch_tokens', '0'], '--batch_tokens must be at least 1, not 0'),
     (['MODEL', '--api_key', 'env:NO_KEY', '--port', '0'], 'NO_KEY'),
     (['MODEL', 'MODEL'], 'NAME=MODEL'),
-    (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),
     (['MODEL', '--port', '0', '--max_length', '1000000'], 'max_length'),
 ]
 
@@ -80,7 +76,6 @@ BERTOLOGY = [
     (['--max_length', '99'], 'must be from 2 to 24'),
     (['--sentence', 'a', 'b', 'c'], '3, which are too many'),
     (['--task_name', 'custom'], 'train_file'),
-    (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
 ]
 
 
@@ -98,7 +93,6 @@ GENERATE = [
     (['--output', 'x.json'], '--output goes with'),
     (['--temperature', '0', '--prompt', 'a'], 'temperature'),
     (['--greedy', '--top_k', '4'], '--greedy .* sample'),
-    (['--num_beams', '2', '--stream'], '--stream'),
     (['--prompt', ''], 'the prompt .* is empty'),
     (['--prompt', 'a', '--stop', 'abc'], "--stop 'abc' is 3 tokens"),
     (['--model_name_or_path', 'bert_12_768_12'], 'not a language model'),
@@ -129,7 +123,6 @@ def evaluate(data, folder, edit):
 
 EVALUATE = [
     (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
-    (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset exclude'),
     (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
     ([], 'no texts .* and no corpus in'),
     (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
@@ -147,7 +140,6 @@ CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
     (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
     (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
-    (['bert', 'gluonnlp', 'bert_transformers', '--from', 'numpy'], 'no weights in '),
     (
         ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],
         'lacks parameters of a BertForQuestionAnswering: span_classifier',
@@ -178,10 +170,6 @@ EXTRACT = [
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
     (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),
-    (
-        ['--init_checkpoint', 'a', '--bert_config_file=b', '--vocab_file=c', '--hparams=d=1'],
-        '--init_checkpoint and --hparams exclude each other',
-    ),
     (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
 ]
 MODELS = {

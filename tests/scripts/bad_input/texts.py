@@ -20,7 +20,6 @@ def create(data, folder, edit):
 
 CREATE = [
     ('--input_file none*.txt', "error: no file matches 'none\\*.txt'"),
-    ('--max_predictions_per_seq 0', '--max_predictions_per_seq'),
     ('--vocab none.txt', '--vocab'),
     ('--input_file vocab.txt', 'error: vocab.txt: the corpus has only one document, and'),
     ('--vocab sample_text.txt', "error: vocabulary file 'sample_text.txt'"),
@@ -36,12 +35,9 @@ def pretrain(data, folder, edit):
 
 
 PRETRAIN = [
-    (['--gpus', '0'], '--gpus'),
     (['--data', 'nothing*.npz'], "no file matches 'nothing"),
     (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
-    (['--warmup_ratio', '1'], '--warmup_ratio'),
     (['--pretrained', '--from_scratch'], '--pretrained'),
-    (['--phase1_num_steps', '3'], 'needs --phase2'),
     (['--raw', '--max_length', '99'], 'the model takes 16 tokens at most'),
     (['--vocab_file', 'missing.txt'], '--vocab_file'),
 ]
@@ -63,7 +59,6 @@ def finetune(data, folder, edit):
 
 FINETUNE = [
     ([], 'give --train_file, a text, or --pregenerated_data'),
-    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'exclude each other'),
     (['--train_file', 'one.txt'], 'only one document'),
     (['--train_file', 'TEXT', '--max_length', 99], 'the model takes 24 tokens at most'),
     (['--pregenerated_data', 'samples'], 'part.npz'),

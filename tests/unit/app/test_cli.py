@@ -1,7 +1,6 @@
 """What the command lines share: one message and an exit status."""
 
 import logging
-import os
 import pickle
 import re
 import subprocess
@@ -125,30 +124,13 @@ def test_logging_to_a_file(tmp_path):
     assert lines == ['a message of ours', 'warning: mind the step']
 
 
-@pytest.mark.parametrize(
-    'encoding, text, message',
-    [
-        ('ascii', 'Käfer', r"error: the output holds '\xe4', which ascii cannot write"),
-        ('latin-1', '中', r"error: the output holds '\u4e2d', which latin-1 cannot write"),
-        ('utf-8', '\udcff', r"error: the output holds '\udcff', which utf-8 cannot write"),
-    ],
-)
-def test_a_terminal_without_these_characters(encoding, text, message):
-    code = (
-        f'import sys; from model_zoo.app import cli; sys.exit(cli.run(lambda _: print({text!a})))'
-    )
-    done = warm.run(['-c', code], env={**os.environ, 'PYTHONIOENCODING': encoding})
-    assert (done.returncode, done.stdout) == (1, '')
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(message)
-
-
 def many_flags():
     parser = cli.parser('A test.', prog='test')
     parser.add_config()
     for number in range(cli.MANY):
         parser.add_argument(f'--rare_{number}')
-    parser.add_argument('--lr', type=float).is_usual = True
+    parser.add_argument('--lr', type=float)
+    parser.usual.add('lr')
     parser.add_argument('--labels', nargs='+')
     parser.add_argument('--fast', action='store_true')
     parser.add_argument('--cased', type=cli.boolean, nargs='?', const=True)

@@ -41,9 +41,7 @@ def test_what_is_run(words, only_inference):
     ('command', 'words'),
     [
         ('finetune_classifier', '--do_train=false'),
-        ('finetune_classifier', '--do_train --only_inference'),
         ('finetune_squad', '--do_train --do_predict --train_file x'),
-        ('finetune_squad', '--local_rank 3'),
         ('run_pretraining', '--input_file a --do_train=false --do_eval=false'),
         ('run_pretraining', '--data a --num_warmup_steps 20 --num_steps 20'),
     ],

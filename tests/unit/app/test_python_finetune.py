@@ -12,13 +12,13 @@ import toy_data
 from script_runs import load_script, run
 
 import model_zoo
-from model_zoo.app.use import Labeller
+from model_zoo.app.use import results_of
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
-from model_zoo.training.settings import FinetuneSettings, setting, settings
+from model_zoo.training.settings import FinetuneSettings, setting
 
 WORDS = 'abcdefgh'
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
@@ -184,7 +184,6 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
         {'batch_size': 0},
         {'epochs': 'many'},
         {'wramup_ratio': 0.1},
-        {'save_last': 'native'},
         {'dtype': 'float8'},
         {'dev': 1.5},
         {'dev': 20},
@@ -242,8 +241,7 @@ def test_no_model_is_refused_and_lists_may_be_texts():
     assert ClassificationSettings(labels=[1, 5]).labels == ['1', '5']
 
 
-@settings(lr=3e-3)
-class RatingSettings(FinetuneSettings):
+class RatingSettings(FinetuneSettings, lr=3e-3):
     max_length: int = setting(12)
     steps: int = setting(3, 'number of ratings', at_least=2)
 
@@ -326,7 +324,7 @@ def test_several_labels_a_text(folder, tmp_path):
     for (text, _), predicted in zip(rows, trained.predictions):
         scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
-    records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
+    records = results_of(trained.pipeline(), [text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     examined = json.loads((out / 'results.json').read_text())['examination']['dev']
     per_class = examined['tables']['Scores per label']

@@ -96,11 +96,24 @@ def test_batches(tokenizer):
         assert row == tokenizer.encode(text) == ids[:length].tolist()
         assert (ids[length:] == pad).all()
     assert batch.tokens == [row.tokens for row in batch]
-    loose = tokenizer.encode_batch(texts, pad=False)
-    assert [ids.tolist() for ids in loose.input_ids] == [list(row) for row in batch]
-    for too_long in (2**53, 2**63):
-        with pytest.raises(InputError):
-            tokenizer.encode_batch(texts, round_to=too_long)
+    with pytest.raises(InputError):
+        tokenizer.encode_batch(texts, round_to=2**63)
+
+
+@pytest.mark.parametrize('texts', [['the', 'cafe and 3', ''], ['the cafe', 'the cafe']])
+def test_rows_without_padding_are_a_list(tokenizer, texts):
+    """Even if their lengths are equal; only such rows are a batch for a block."""
+    batch = tokenizer.encode_batch(texts, pad=False)
+    for rows in (batch.input_ids, batch.token_types):
+        assert isinstance(rows, list) and [len(row) for row in rows] == list(map(len, batch))
+    assert [ids.tolist() for ids in batch.input_ids] == [tokenizer.encode(text) for text in texts]
+    if len({*texts}) == 1:
+        words = tokenizer(texts, padding=False).words
+        assert words.asnumpy().tolist() == [ids.tolist() for ids in batch.input_ids]
+
+
+def test_repr_names_kind_and_size(tokenizer):
+    assert repr(tokenizer).startswith(f'{type(tokenizer).__name__}({len(tokenizer)} tokens')
 
 
 def test_special_tokens_have_ids(made):

@@ -2,12 +2,9 @@
 
 import logging
 import os
-import pathlib
 import pickle
 import random
 import signal
-import sys
-import types
 from typing import NamedTuple
 
 import arrays
@@ -17,15 +14,9 @@ import pytest
 from mxnet.gluon import nn
 from training_loops import training_loop
 
-from model_zoo.errors import CheckpointError, InputError, MissingExtraError
+from model_zoo.errors import CheckpointError, InputError
 from model_zoo.optimizer import finetune_schedule
-from model_zoo.training.callbacks import (
-    Callback,
-    MLflowLogger,
-    ProgressLogger,
-    TensorBoardWriter,
-    WandbLogger,
-)
+from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from model_zoo.training.checkpoint import CheckpointStore, seed_all
 from model_zoo.training.loop import DivergedError, Interrupted
 from model_zoo.training.objective import Objective, predict
@@ -279,36 +270,6 @@ def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
         state.restore(other, trainer)
 
 
-class WritesWeights(Callback):
-    """Writes the weights after each epoch, as a training's EpochFiles do."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def on_epoch(self, loop, record):
-        loop.weights = str(self.folder / f'{record["epoch"]}.params')
-        loop.block.save_parameters(loop.weights)
-
-
-@pytest.mark.parametrize('has_links', [True, False])
-def test_a_checkpoint_links_to_the_weights_of_its_epoch(tmp_path, monkeypatch, has_links):
-    def fails(*args):
-        raise OSError(1, 'Operation not permitted')
-
-    if not has_links:
-        monkeypatch.setattr(os, 'link', fails)
-    store = tmp_path / 'store'
-    loop = trained(store, num_steps=6, callbacks=[WritesWeights(tmp_path)])
-    newest = pathlib.Path(CheckpointStore(store).newest().path)
-    weights = tmp_path / f'{len(loop.state.epochs)}.params'
-    assert os.path.samefile(newest / 'model.params', weights) == has_links
-    assert (newest / 'model.params').read_bytes() == weights.read_bytes()
-    weights.unlink()
-    again = make_loop(store, num_steps=6)
-    assert again.resume() == str(newest)
-    assert_equal(loop, again)
-
-
 class Killed(BaseException):
     """Stands for the end of the process."""
 
@@ -403,65 +364,6 @@ def test_tensorboard_events(tmp_path):
         [value for _, value in written], [record['loss'] for record in state.log], rtol=1e-6
     )
     assert [event.step for event in events.Scalars('dev/accuracy')] == [6, 12]
-
-
-class StandIn(types.SimpleNamespace):
-    """In the place of wandb and of mlflow: notes its calls."""
-
-    def __init__(self):
-        super().__init__(calls=[])
-
-    def __getattr__(self, name):
-        def call(*args, **options):
-            self.calls.append((name, args, options))
-            return None if name == 'active_run' else self
-
-        return call
-
-
-@pytest.mark.parametrize(
-    'library, logger, begin, log, end, failed',
-    [
-        (
-            'wandb',
-            WandbLogger,
-            ('init', (), {'name': 'x'}),
-            'log',
-            ('finish', (), {'exit_code': 0}),
-            ('finish', (), {'exit_code': 1}),
-        ),
-        (
-            'mlflow',
-            MLflowLogger,
-            ('start_run', (), {'nested': False, 'name': 'x'}),
-            'log_metrics',
-            ('end_run', ('FINISHED',), {}),
-            ('end_run', ('FAILED',), {}),
-        ),
-    ],
-)
-def test_loggers_of_runs(library, logger, begin, log, end, failed, monkeypatch):
-    module = StandIn()
-    monkeypatch.setitem(sys.modules, library, module)
-    state = run_evaluated(logger(name='x'))
-    calls = [call for call in module.calls if call[0] not in ('MlflowClient', 'active_run')]
-    assert calls[0] == begin and calls[-1] == end
-    logged = [(options['step'], values) for name, (values,), options in calls[1:-1] if name == log]
-    assert len(logged) == len(calls) - 2
-    losses = [(step, values['train/loss']) for step, values in logged if 'train/loss' in values]
-    assert losses == [(record['step'], record['loss']) for record in state.log]
-    scores = [(step, values) for step, values in logged if 'dev/score' in values]
-    assert scores == [(step, {'dev/score': 0.25, 'dev/accuracy': 0.25}) for step in (6, 12)]
-
-    def fail(guard):
-        raise InputError('bad data')
-
-    with pytest.raises(InputError):
-        make_loop(num_steps=12, callbacks=[logger()], evaluate=fail).run()
-    assert module.calls[-1] == failed
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtraError):
-        logger()
 
 
 def test_predict_restores_the_order_of_the_samples():

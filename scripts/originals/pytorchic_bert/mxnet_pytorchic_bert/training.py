@@ -15,7 +15,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import local_path
 from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.task import Task
-from model_zoo.training.settings import YES_OR_NO, TrainingSettings, setting, settings
+from model_zoo.training.settings import Count, TrainingSettings, setting
 from model_zoo.util.reading import read_json
 
 from .models import (
@@ -43,32 +43,20 @@ TRAIN_FIELDS = {
 }
 
 
-@settings()
 class PytorchicSettings(TrainingSettings):
     """The flags that classify.py and pretrain.py have in common."""
 
     title = "the original's"
 
-    train_cfg: str = setting(
-        None, 'JSON file of the training; other flags override its fields', on_resume='free'
-    )
-    model_cfg: str = setting('config/bert_base.json', 'JSON file of the model', on_resume='free')
+    train_cfg: str = setting(None, 'JSON file of the training, below other flags', 'free')
+    model_cfg: str = setting('config/bert_base.json', 'JSON file of the model', 'free')
     model_file: str | None = setting(None, 'model_steps_N.pt of a whole model to load')
-    data_file: str = setting(None, 'the data', on_resume='free')
-    vocab: str = setting(
-        '../uncased_L-12_H-768_A-12/vocab.txt', 'vocab.txt, uncased', on_resume='free'
-    )
+    data_file: str = setting(None, 'the data', 'free')
+    vocab: str = setting('../uncased_L-12_H-768_A-12/vocab.txt', 'vocab.txt, uncased', 'free')
     max_len: int = setting(None, 'maximum number of tokens, including special tokens')
-    data_parallel: bool = setting(
-        True,
-        'divide a batch among all GPUs, instead of using only the first one',
-        flag=YES_OR_NO,
-        on_resume='free',
-    )
-    save_steps: int = setting(
-        100, 'updates between two model_steps_N.pt', at_least=1, on_resume='free'
-    )
-    total_steps: int = setting(100000, 'number of updates until the learning rate is 0', at_least=1)
+    data_parallel: bool = setting(True, 'divide a batch among all GPUs', 'free')
+    save_steps: Count = setting(100, 'updates between two model_steps_N.pt', 'free')
+    total_steps: Count = setting(100000, 'number of updates until the learning rate is 0')
 
 
 def name_values(argv, names):

@@ -11,6 +11,9 @@ from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
+    ChoiceSettings,
+    ChoiceTask,
+    StorySettings,
     StoryTask,
     SwagExample,
     encode_stories,
@@ -18,8 +21,8 @@ from model_zoo.tasks.choice import (
     hold_out,
     read_story_cloze,
     read_swag,
-    write_choices,
 )
+from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab import load_vocab
 
 HEADER = (
@@ -139,18 +142,17 @@ def test_batches(num_choices):
 
 
 @pytest.mark.parametrize(
-    'options, columns, first',
+    ('task', 'columns', 'first'),
     [
-        ((), ('fold-ind', 'label'), 0),
-        ((StoryTask.columns, StoryTask.first), ('InputStoryid', 'AnswerRightEnding'), 1),
+        (ChoiceTask(ChoiceSettings()), ('fold-ind', 'label'), 0),
+        (StoryTask(StorySettings()), ('InputStoryid', 'AnswerRightEnding'), 1),
     ],
 )
-def test_predictions(tmp_path, options, columns, first):
+def test_predictions(tmp_path, task, columns, first):
     example = SwagExample('a', '', '', ('', ''), 0)
-    examples = [example, example._replace(guid='b', label=None)]
-    path = tmp_path / 'predictions.tsv'
-    write_choices(str(path), examples, np.array([[0.25, 0.75], [0.5, 0.5]]), *options)
-    assert path.read_text().splitlines() == [
+    data = Data([example, example._replace(guid='b', label=None)], (), None)
+    (name,) = task.write(str(tmp_path), 'test', data, np.array([[0, np.log(3)], [1, 1]]))
+    assert (tmp_path / name).read_text().splitlines() == [
         f'{columns[0]}\tprediction\tprobability_{first}\tprobability_{first + 1}\t{columns[1]}',
         f'a\t{first + 1}\t0.250000\t0.750000\t{first}',
         f'b\t{first}\t0.500000\t0.500000\t',
