@@ -116,13 +116,11 @@ BLOCKS = {
 
 @pytest.mark.parametrize('name', BLOCKS)
 def test_float16(name, tmp_path):
-    """Of half the size; `export_onnx` compares its results with the block's."""
+    """`export_onnx` compares its results with the block's."""
     block = BLOCKS[name]()
     half = exported(block, tmp_path / 'half', precision='float16')
     full = exported(block, tmp_path / 'full')
     assert (half.inputs, half.outputs) == (full.inputs, full.outputs)
-    sizes = [(tmp_path / each / 'model.onnx').stat().st_size for each in ('half', 'full')]
-    assert sizes[0] < 0.7 * sizes[1]
     arrays = onnx.load(tmp_path / 'half' / 'model.onnx').graph.initializer
     assert any(each.data_type == onnx.TensorProto.FLOAT16 for each in arrays)
 

@@ -1,7 +1,6 @@
 """What the command lines share: one message and an exit status."""
 
 import logging
-import pickle
 import re
 import subprocess
 
@@ -89,15 +88,6 @@ def test_a_field_is_told_as_the_flag_that_sets_it(field, name, capsys):
 
     assert cli.run(main, []) == 1
     assert capsys.readouterr().err == f'error: {name} needs --fp16 and `resume`\n'
-
-
-def test_a_field_is_told_by_its_name_in_python():
-    error = InputError('must be at least 1, not 0', field='lr')
-    assert (str(error), error.field) == ('lr must be at least 1, not 0', 'lr')
-    assert str(error) == cli.message_of(error) == str(pickle.loads(pickle.dumps(error)))
-    assert (
-        pickle.loads(pickle.dumps(error)).naming('--{}'.format) == '--lr must be at least 1, not 0'
-    )
 
 
 def test_names_in_the_log_are_text(capfd):

@@ -386,16 +386,3 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
         assert trained.scores == trained.test_scores == best and trained.predictions is None
     held_out = model_zoo.finetune(model, 'text-generation', train, dev=0.2, **options)
     assert held_out.scores['perplexity'] > 1
-
-
-def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path, monkeypatch):
-    pytest.importorskip('fsspec')
-    tmp, url = tmp_path / 'tmp', f'file://{tmp_path}/out'
-    tmp.mkdir()
-    monkeypatch.chdir(tmp)
-    monkeypatch.setattr('tempfile.tempdir', str(tmp))
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    trained = model_zoo.finetune(folder, 'fill-mask', TEXTS, dev=0.25, output_dir=url, **MASKED)
-    assert trained.folder == url
-    assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))
-    assert os.listdir(tmp) == [] == list((tmp_path / 'home').glob('runs/*'))

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from model_zoo.app.report import (
-    explain_choice,
     log_summary,
     write_card,
     write_report,
@@ -109,21 +108,6 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
 )
 def test_what_the_page_shows(tmp_path, changes, shown):
     assert shown in page_of(tmp_path, changed(**changes))
-
-
-@pytest.mark.parametrize(
-    ('losses', 'why'),
-    [
-        ((0.5, 0.9), 'of 2 equal ones the one with the lowest loss'),
-        ((), 'of 2 equal ones the first'),
-    ],
-)
-def test_why_an_epoch_is_kept(losses, why):
-    reports = [{'dev': {'loss': loss}} for loss in losses] or [{}, {}]
-    epochs = [
-        {'epoch': number, 'score': 0.75, 'report': report} for number, report in enumerate(reports)
-    ]
-    assert explain_choice(epochs, 0, 'f1') == f'epoch 0 of 2, the best by f1, 0.7500, and {why}'
 
 
 def test_the_page_of_a_training_that_continues(tmp_path):

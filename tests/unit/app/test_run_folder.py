@@ -5,7 +5,6 @@ import subprocess
 import pytest
 from script_runs import start
 
-from model_zoo.app import cli
 from model_zoo.app.run_folder import RunFolder
 from model_zoo.errors import InputError
 from model_zoo.training.settings import TrainingSettings
@@ -67,16 +66,6 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
         finally:
             first.kill()
     open_folder(tmp_path / 'out')
-
-
-def test_a_command_leaves_no_lock(tmp_path):
-    kept = []
-
-    def main(argv):
-        kept.append(open_folder(tmp_path))
-
-    assert cli.run(main, []) == 0
-    open_folder(tmp_path)
 
 
 def test_leftovers_of_a_killed_run_are_removed(tmp_path):

@@ -20,7 +20,7 @@ XL_SIZES = {
     'div_val': 2,
     'mem_len': 5,
 }
-XL_SIZES.update(n_layer=3, init_std=0.7, proj_init_std=0.7)
+XL_SIZES.update(d_inner=40, n_layer=3, init_std=0.7, proj_init_std=0.7)
 BLOCKS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel, 'transfo_xl': TransfoXLLMHeadModel}
 
 

@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_close
 from eight_threads import together
 from tiny_models import WORDS
@@ -90,16 +91,7 @@ def test_tokenizers(saved, tmp_path):
 def test_a_block_with_other_arguments_in_each_thread(hybridize):
     """Lengths, types and labels are left out by some, which makes other graphs of one block."""
     mx.random.seed(0)
-    block = bert.RobertaForSequenceClassification(
-        bert.RobertaConfig(
-            40,
-            hidden_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=16,
-            max_position_embeddings=30,
-        )
-    )
+    block = bert.RobertaForSequenceClassification(tiny.make_config(bert.RobertaConfig))
     block.initialize()
     if hybridize:
         block.hybridize(static_alloc=True, static_shape=True)

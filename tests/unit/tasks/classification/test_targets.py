@@ -47,15 +47,6 @@ def test_names_in_any_case_and_aliases():
         get_task('MRPCC')
 
 
-def test_submission_files_have_glues_names():
-    tasks = ('CoLA', 'MNLI', 'MRPC', 'QNLI', 'QQP', 'RTE', 'SST', 'STS-B', 'WNLI')
-    names = {name for task in tasks for name in get_task(task).submissions.values()}
-    assert names == {
-        *('CoLA.tsv', 'MNLI-m.tsv', 'MNLI-mm.tsv', 'MRPC.tsv', 'QNLI.tsv', 'QQP.tsv'),
-        *('RTE.tsv', 'SST-2.tsv', 'STS-B.tsv', 'WNLI.tsv'),
-    }
-
-
 @pytest.mark.parametrize(
     ('target', 'text', 'label'),
     [
