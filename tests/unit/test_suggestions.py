@@ -1,12 +1,10 @@
 """A mistyped model, data set, task, flag, choice or keyword argument: the right one is named."""
 
-import re
-
 import pytest
 
 import model_zoo
 from bert_embedding import BertEmbedding
-from model_zoo.errors import PretrainedNotFoundError, UnknownNameError, ZooError
+from model_zoo.errors import PretrainedNotFoundError, ZooError
 from model_zoo.zoo import get_model
 
 CASES = [
@@ -32,15 +30,6 @@ def test_names_and_keyword_arguments(call, meant):
     with pytest.raises((ZooError, TypeError)) as caught:
         call()
     assert f'did you mean {meant}?' in str(caught.value)
-
-
-def test_of_very_many_names_the_similar_ones_are_shown():
-    with pytest.raises(UnknownNameError) as caught:
-        model_zoo.open_model('bert-base-uncase')
-    text = str(caught.value)
-    assert 'known: bert-base-uncased, bert-base-cased, ' in text and 'gpt2' not in text
-    assert re.search(r' and \d\d+ more; did you mean bert-base-uncased\?$', text)
-    assert len(text) < 600
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import warm
 from script_runs import ROOT
 
 from model_zoo.app import cli
-from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
+from model_zoo.errors import InputError, MissingExtraError
 
 
 @pytest.mark.parametrize(
@@ -40,16 +40,6 @@ def test_an_error_is_one_line_and_a_status(error, status, line, capsys):
 
     assert cli.run(main) == status
     assert capsys.readouterr() == ('', f'{line or f"error: {error}"}\n')
-
-
-def test_messages_of_errors():
-    error = UnknownNameError.of('task', 'MRPD', ['RTE', 'MRPC'])
-    assert str(error) == "unknown task 'MRPD'; known: MRPC, RTE; did you mean MRPC?"
-    error = UnknownNameError.of('task', 'QQ', ['RTE', 'MRPC'])
-    assert str(error) == "unknown task 'QQ'; known: MRPC, RTE"
-    error = UnknownNameError.of('model', 'BERT_BASE', ['bert-base', 'gpt2'])
-    assert str(error).endswith('; did you mean bert-base?')
-    assert issubclass(MissingExtraError, ImportError)
 
 
 def test_reader_that_leaves():

@@ -15,7 +15,7 @@ import model_zoo
 from model_zoo.app.use import results_of
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
+from model_zoo.tasks.classification import ClassificationSettings
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import FinetuneSettings, setting
@@ -214,14 +214,12 @@ def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
         ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
         ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`']),
         ('text-classification', ['a', 'b'], ['`label`']),
-        ('text-classification', [3], ['row 0']),
         ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
         ('text-classification', [], ['train']),
         ('text-classification', 'none.csv', ['train', 'none.csv']),
         ('question-answring', ROWS, ['question-answering']),
         ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
         ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
-        ('fill-mask', [''], ['train']),
         ('text-generation', ['a'], ['fill-mask']),
     ],
 )
@@ -300,15 +298,6 @@ def test_an_object_of_a_task(folder, tmp_path):
     assert task.settings == RatingSettings(steps=4, epochs=1, model='none', output_dir='never')
     with pytest.raises(UnknownNameError):
         model_zoo.finetune(folder, task, rows, epoch=2)
-
-
-def test_settings_of_a_known_task(folder):
-    task = ClassificationTask(ClassificationSettings(epochs=1, max_length=12))
-    rows = [('a b', 'x'), ('c d', 'y')] * 4
-    assert len(model_zoo.finetune(folder, task, rows).history) == 1
-    named = ClassificationSettings(task_name='SST', epochs=1, max_length=12)
-    with pytest.raises(InputError):
-        model_zoo.finetune(folder, 'text-classification', rows, settings=named)
 
 
 def test_several_labels_a_text(folder, tmp_path):

@@ -9,7 +9,6 @@ import yaml
 
 from model_zoo.app.report import (
     log_summary,
-    write_card,
     write_report,
 )
 
@@ -146,16 +145,6 @@ def test_card(tmp_path):
     ):
         assert part in body, part
     assert (tmp_path / 'best_model' / 'curves.png').is_file()
-
-
-def test_the_card_of_a_model_without_use_labels_and_dev_set(tmp_path):
-    nothing = {'use': None, 'command': '', 'call': '', 'example': None, 'labels': None}
-    results = changed('description', **nothing, metric=None, sizes={}, unit=None)
-    del results['examination']
-    write_card(str(tmp_path), results)
-    card = (tmp_path / 'README.md').read_text('utf-8')
-    assert yaml.safe_load(card.split('---')[1]).keys() == {'library_name', 'tags'}
-    assert 'pipeline' not in card and 'Labels' not in card and 'curves' not in card
 
 
 def test_last_words(tmp_path, caplog, monkeypatch):

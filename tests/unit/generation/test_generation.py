@@ -121,14 +121,6 @@ def test_greedy_unequal_prompts(model):
         assert finish == 'length'
 
 
-def test_one_step_a_token_and_one_capacity(model):
-    generate(model, PROMPTS, 9)
-    assert model.calls == [('start', (3, 6), 32)] + 8 * [('step', 3)]
-    model.calls.clear()
-    generate(model, [[1] * 40], 30)
-    assert model.calls[0] == ('start', (1, 40), 96)
-
-
 # -- stop tokens -----------------------------------------------------------------------------------
 
 

@@ -1,9 +1,7 @@
 """Eight threads share a pipeline, an embedding or a tokenizer; each gets what it gets alone."""
 
-import mxnet as mx
 import numpy as np
 import pytest
-import tiny
 from arrays import assert_close
 from eight_threads import together
 from tiny_models import WORDS
@@ -82,27 +80,6 @@ def test_tokenizers(saved, tmp_path):
             for tokenizer in (word_pieces, roberta):
                 ids = tokenizer.encode(text).input_ids.tolist()
                 found += [ids, tokenizer.tokenize(text), tokenizer.decode(ids)]
-        return found
-
-    check(results)
-
-
-@pytest.mark.parametrize('hybridize', [False, True])
-def test_a_block_with_other_arguments_in_each_thread(hybridize):
-    """Lengths, types and labels are left out by some, which makes other graphs of one block."""
-    mx.random.seed(0)
-    block = bert.RobertaForSequenceClassification(tiny.make_config(bert.RobertaConfig))
-    block.initialize()
-    if hybridize:
-        block.hybridize(static_alloc=True, static_shape=True)
-
-    def results(number):
-        random, found = np.random.RandomState(number), []
-        for _ in range(CALLS):
-            words = mx.nd.array(random.randint(3, 40, (2, random.randint(2, 9))))
-            lengths = mx.nd.array([1, words.shape[1]])
-            inputs = [(words,), (words, None, lengths), (words, mx.nd.zeros_like(words), lengths)]
-            found += [block(*each).asnumpy() for each in inputs[number % 3 :] + inputs]
         return found
 
     check(results)

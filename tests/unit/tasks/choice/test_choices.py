@@ -8,7 +8,6 @@ from tiny import SPECIAL
 from toy_data import STORIES
 
 from bert import BertTokenizer
-from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
     ChoiceSettings,
@@ -109,36 +108,6 @@ def test_features(tokenizer, caplog):
     assert texts(tokenizer, feature) == ['abc[SEP]e', 'abc[SEP]fg']
     with pytest.raises(InputError):
         encode_swag([example], tokenizer, 4)
-
-
-@pytest.mark.parametrize('num_choices', [2, 3, 5])
-def test_batches(num_choices):
-    lengths = np.random.RandomState(0).randint(2, 20, (23, num_choices))
-    features = [
-        Sample(
-            tuple(np.full(n, number + 1, np.int32) for n in row),
-            tuple((np.arange(n) >= n // 2).astype(np.int32) for n in row),
-            number % num_choices,
-        )
-        for number, row in enumerate(lengths)
-    ]
-    seen = []
-    for batch in BucketedLoader(features, 4, shuffle=True, pad_val=50):
-        own = lengths[batch.indices]
-        assert batch.words.shape == batch.token_types.shape == (*own.shape, own.max())
-        np.testing.assert_array_equal(batch.valid_length.asnumpy(), own)
-        place = np.arange(own.max())
-        inside = place < own[..., None]
-        expected = np.where(inside, batch.indices[:, None, None] + 1, 50)
-        np.testing.assert_array_equal(batch.words.asnumpy(), expected)
-        expected = (place >= own[..., None] // 2) & inside
-        np.testing.assert_array_equal(batch.token_types.asnumpy(), expected)
-        np.testing.assert_array_equal(batch.labels.asnumpy(), batch.indices % num_choices)
-        seen += batch.indices.tolist()
-    assert sorted(seen) == list(range(23))
-    without = [feature._replace(token_types=None, label=None) for feature in features]
-    batch = next(iter(BucketedLoader(without, 4, pad_val=0)))
-    assert batch.token_types is None and batch.labels is None
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,10 @@
 import json
 import pickle
 
-import gluonnlp as nlp
 import numpy as np
 import pytest
 from pretraining_statistics import STUDY, probability, statistics, unmasked
 
-from bert.tokenizer import BertTokenizer
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.text import (
     Corpus,
     SampleMaker,
@@ -129,10 +126,3 @@ def test_a_part_with_one_document_borrows_from_another(tokenizer, tmp_path):
     assert (ids == man).any(axis=1).tolist() == is_random.tolist()
     assert maker.make(corpus.num_bytes - 2, corpus.num_bytes, 0).count == 0
     assert maker.make(1, corpus.num_bytes - 4, 0).next_sentence_labels.all()  # of the second
-
-
-def test_vocabularies_that_lack_a_mask(corpus):
-    vocab = nlp.Vocab({'a': 1}, cls_token='[CLS]', sep_token='[SEP]')
-    other = BertTokenizer.from_vocab(vocab)
-    with pytest.raises(InputError):
-        SampleMaker(corpus, other, SampleOptions())
