@@ -60,7 +60,7 @@ test-mkl: $(VENV)/.installed-peers
 	OMP_NUM_THREADS=1 ZOO_BLAS=mkl $(VENV)/bin/python -m pytest -m 'not slow and not peers' \
 		-n auto --maxprocesses 4 tests/unit/test_environment.py \
 		$(addprefix tests/unit/,bert blocks generation gpt gpt2 layers optimizer training transfo_xl) \
-		--deselect tests/unit/training/test_buckets.py::test_workers_sum_gradients_of_all_kinds \
+		--deselect tests/unit/training/test_workers.py \
 		$(PYTEST_ARGS)
 
 horovod: $(VENV)/.installed-horovod

@@ -4,11 +4,8 @@ import dataclasses
 from operator import attrgetter
 
 from model_zoo.blocks.config import AttentionConfig
-from model_zoo.errors import InputError
 
 __all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
-
-DISTILBERT_EPS = 1e-12  # epsilon of layer normalization, which its files don't name
 
 
 @dataclasses.dataclass
@@ -136,7 +133,7 @@ class DistilBertConfig(AttentionConfig):
     seq_classif_dropout: float = 0.2
     max_position_embeddings: int = 512
     initializer_range: float = 0.02
-    layer_norm_eps: float = DISTILBERT_EPS
+    layer_norm_eps: float = 1e-12
     num_labels: int = 2
     pruned_heads: dict | None = None
 
@@ -148,11 +145,3 @@ class DistilBertConfig(AttentionConfig):
     intermediate_size = property(attrgetter('hidden_dim'))
     decoder_act = property(attrgetter('activation'))
     position_rows = property(attrgetter('max_position_embeddings'))
-
-    def to_format(self, format, architecture=None):
-        if format != 'native' and self.layer_norm_eps != DISTILBERT_EPS:
-            raise InputError(
-                f'layer_norm_eps is {self.layer_norm_eps}, and other programs compute DistilBERT '
-                f'with {DISTILBERT_EPS}'
-            )
-        return super().to_format(format, architecture)

@@ -115,10 +115,10 @@ def _sentences(args):
         raise InputError(f'{args.file!r} is empty: give a file with one sentence per line')
 
 
-def _vectors(embedding, sentences, args, on_batch=None):
+def _vectors(embedding, sentences, args):
     """Yield (words, vectors) of each sentence, or with ``args.pooling`` its vector."""
     if args.pooling is None:
-        return embedding.iter_embedding(sentences, args.oov_way, on_batch=on_batch)
+        return embedding.iter_embedding(sentences, args.oov_way)
     pooling = None if args.pooling == 'model' else args.pooling
     if pooling is None and embedding.sentence_modules is None:
         raise InputError(
@@ -126,7 +126,7 @@ def _vectors(embedding, sentences, args, on_batch=None):
             field='pooling',
         )
     options = pooling, args.normalize, args.prompt, args.prompt_name
-    return embedding.iter_sentence_vectors(sentences, *options, on_batch)
+    return embedding.iter_sentence_vectors(sentences, *options)
 
 
 def _open(args):
@@ -142,7 +142,7 @@ def _open(args):
 
 def _write(args):
     """Write the vectors to a file."""
-    from model_zoo.util.display import counted
+    from model_zoo.util.display import progress
 
     from .writers import open_writer
 
@@ -150,8 +150,9 @@ def _write(args):
     if args.file is None or os.path.isfile(args.file):  # a pipe can be read only once
         total = sum(1 for _ in _sentences(args))
     # the file first, to fail before the model is loaded
-    with open_writer(args.output) as writer, counted('sentences', total, leave=True) as on_batch:
-        for result in _vectors(_open(args), _sentences(args), args, on_batch):
+    with open_writer(args.output) as writer:
+        results = _vectors(_open(args), _sentences(args), args)
+        for result in progress(results, 'sentences', total=total, leave=True):
             count += 1
             if args.pooling is None:
                 writer.words(*result)

@@ -8,9 +8,7 @@ sentences of similar length.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import functools
 import itertools
 import logging
 import os
@@ -30,7 +28,7 @@ from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
 from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
 from model_zoo.util.choices import OOV_WAYS, POOLINGS
-from model_zoo.util.display import counted, has_viewer
+from model_zoo.util.display import has_viewer, open_bar
 
 logger = logging.getLogger(__name__)
 
@@ -180,21 +178,21 @@ class BertEmbedding:
             vocabulary can't spell is '[UNK]'), and a float32 vector of shape (units,) for each
             word. Both are empty for a sentence without words.
         """
-        with _bar_of(sentences) as on_batch:
-            return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens, on_batch))
+        results = self.iter_embedding(sentences, oov_way, filter_spec_tokens)
+        return list(_with_bar(results, sentences))
 
-    def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None):
+    def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True):
         """Yield what :meth:`embedding` returns, one sentence after the other.
 
         The sentences are read as needed, at most 768 ahead (fewer if they are long), so any number
         of them takes the same memory.
 
-        For the further arguments see :meth:`embedding` and :meth:`iter_sentence_vectors`.
+        For the further arguments see :meth:`embedding`.
         """
         UnknownNameError.check('oov_way', oov_way, OOV_WAYS)
         if self.engine.pools:
             raise InputError(f'{self.bert.onnx_file!r} computes vectors of sentences only')
-        options = {'length': self._given_length, 'on_batch': on_batch}
+        options = {'length': self._given_length, 'vector': None, 'prepare': str}
         results = self._results(_iterator(sentences), options)
         return (self._words(*result, oov_way, filter_spec_tokens) for result in results)
 
@@ -267,8 +265,8 @@ class BertEmbedding:
 
     def _array(self, sentences, options, has_bar=None, batch_size=None):
         """The vectors of `iter_sentence_vectors` with these options, as an array."""
-        with _bar_of(sentences, has_bar) as on_batch:
-            vectors = list(self.iter_sentence_vectors(sentences, *options, on_batch, batch_size))
+        vectors = self.iter_sentence_vectors(sentences, *options, batch_size)
+        vectors = list(_with_bar(vectors, sentences, has_bar))
         units = self._modules(options[0]).units(self.units)
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
@@ -279,13 +277,11 @@ class BertEmbedding:
         normalize=False,
         prompt=None,
         prompt_name=None,
-        on_batch=None,
         batch_size=None,
     ):
         """Yield what :meth:`sentence_vectors` returns; reads as :meth:`iter_embedding` does.
 
-        ``on_batch(count)`` is called when this many more sentences are embedded, which is before
-        they are yielded, because they are computed in groups.
+        `batch_size` is the maximum number of sentences per batch; default: the model's.
         """
         if pooling is not None:
             UnknownNameError.check('pooling', pooling, POOLINGS)
@@ -304,7 +300,7 @@ class BertEmbedding:
 
         is_default = modules is self.sentence_modules
         length = self.max_seq_length if is_default else self._given_length
-        options = {'length': length, 'vector': vector_of, 'prepare': prepare, 'on_batch': on_batch}
+        options = {'length': length, 'vector': vector_of, 'prepare': prepare}
         results = self._results(_iterator(sentences), options, batch_size)
         return (vector for _, vector in results)
 
@@ -406,33 +402,28 @@ class _PieceVectors(Pipeline):
     """The encoding of each sentence, and the vectors of its pieces; long ones in windows.
 
     With ``options['vector']`` that function of the pieces' vectors. ``options['prepare']`` changes
-    a sentence first, and ``options['on_batch']`` hears of each one whose last window has been run.
+    a sentence first.
     """
 
     task = 'embedding'
     token_outputs = 1
 
     def _rows(self, items, options, meter=None):
-        reduce = functools.partial(self._reduced, options=options)
-        rows, room = [], self.block.context_length - 2
-        texts = map(options.get('prepare', str), map(self._text, items))
-        batch = self.tokenizer.encode_batch(list(texts), max_length=options['length'], pad=False)
+        rows, room, vector = [], self.block.context_length - 2, options['vector']
+        texts = list(map(options['prepare'], map(self._text, items)))
+        batch = self.tokenizer.encode_batch(texts, max_length=options['length'], pad=False)
         for encoding in batch.rows:
             ids, of_item = encoding.input_ids, []
-            for window in even_windows(len(ids) - 2, room):
+            windows = even_windows(len(ids) - 2, room)
+            reduce = None
+            if vector is not None and len(windows) == 1:
+                reduce = _vector_alone(vector)
+            for window in windows:
                 seen = ids[window.start : window.stop + 2].copy()
                 seen[0], seen[-1] = ids[0], ids[-1]
                 of_item.append(Row(seen, np.zeros_like(seen), (encoding, window), reduce))
             rows.append(of_item)
         return rows
-
-    def _reduced(self, row, outputs, options):
-        encoding, window = row.about
-        if options['on_batch'] is not None and window.stop == len(encoding) - 2:
-            options['on_batch'](1)
-        if len(row.input_ids) == len(encoding) and 'vector' in options:
-            return [options['vector'](outputs[0])]
-        return outputs
 
     def _finish(self, item, rows, outputs, options):
         encoding, _ = rows[0].about
@@ -444,7 +435,11 @@ class _PieceVectors(Pipeline):
             whole[0] += states[0] / len(rows)
             whole[-1] += states[-1] / len(rows)
             whole[first + 1 : last + 1] = states[first + 1 - start : last + 1 - start]
-        return encoding, options['vector'](whole) if 'vector' in options else whole
+        return encoding, whole if options['vector'] is None else options['vector'](whole)
+
+
+def _vector_alone(vector):
+    return lambda row, outputs: [vector(outputs[0])]
 
 
 def _iterator(sentences):
@@ -455,14 +450,12 @@ def _iterator(sentences):
     return iter(sentences)
 
 
-def _bar_of(sentences, is_shown=None):
-    """Return a context of ``on_batch``: a bar if asked for, or for a long list on a display."""
+def _with_bar(results, sentences, is_shown=None):
+    """Return results, with a bar if asked for, or for a long list on a display."""
     count = len(sentences) if isinstance(sentences, Sized) else None
     if is_shown is None:
         is_shown = count is not None and count > _LONG and has_viewer()
-    if not is_shown:
-        return contextlib.nullcontext()
-    return counted('sentences', count, leave=True, has_bar=True)
+    return open_bar(results, None, count, leave=True, unit=' sentences') if is_shown else results
 
 
 def _originals_order(ctx, dtype, model):

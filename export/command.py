@@ -105,7 +105,7 @@ def _open(args, located):
         options['dropout'] = args.dropout
     if task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
-        own = None if args.is_given('pooling') else modules_of(located.files)
+        own = None if 'pooling' in args.given else modules_of(located.files)
         if own is not None:
             options['pooling'] = own.pooling
             options['normalize'] |= normalized in own.steps

@@ -123,7 +123,7 @@ def _check(args):
         ('calib_data', is_int8, '`format` onnx and `precision` int8'),
         ('text_columns', args.calib_data, '`calib_data`'),
     ):
-        if args.is_given(field) and not may_be:
+        if field in args.given and not may_be:
             raise InputError(f'is for {where} only', field=field)
 
 
@@ -131,7 +131,7 @@ def main(argv=None):
     """Run the command; returns its exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
-    if args.model and not args.is_given('output_dir'):
+    if args.model and 'output_dir' not in args.given:
         name = os.path.basename(os.path.normpath(args.model))
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name

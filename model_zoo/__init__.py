@@ -6,7 +6,7 @@ name, and ``gluonnlp.model.get_model`` our models.
 """
 
 import functools
-import importlib
+import importlib.util
 import sys
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
@@ -41,22 +41,12 @@ _PLACES = {
     'pipeline': 'inference',
     'register_model': 'zoo',
 }
-_MODULES = (
-    'checkpoint',
-    'errors',
-    'opening',
-    'optimizer',
-    'pretrained',
-    'registry',
-    'tokenization',
-    'zoo',
-)
 
 
 def __getattr__(name):
     if name in _PLACES:
         value = getattr(importlib.import_module(f'.{_PLACES[name]}', __name__), name)
-    elif name in _MODULES:
+    elif importlib.util.find_spec(f'.{name}', __name__) is not None:
         value = importlib.import_module(f'.{name}', __name__)
     else:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

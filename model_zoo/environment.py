@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import math
 import os
+import pathlib
 import platform
 import site
 import sys
@@ -46,11 +47,10 @@ VARIABLES = {
 #: turns of a waiting thread before it sleeps, 0.07 ms. By default it turns for 18 ms, and keeps the
 #: processor from the thread that it waits for, where other programs run, too.
 SPINS = '1000'
-_OPENBLAS, _ONEDNN, _UP_TO_AMX = 'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'AVX512_CORE_AMX'
-_AVX2_KERNELS = {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
 _MKL_GNU_THREADS, _MKL_LP64, _MKL_REPRODUCIBLE = 3, 0, 2  # of mkl_service.h and mkl_types.h
 # of Linux for x86-64: asm/unistd_64.h, asm/prctl.h, asm/fpu/types.h
 _ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
+_IS_X86 = platform.machine() == 'x86_64'
 _CGROUPS = '/sys/fs/cgroup'
 
 
@@ -70,7 +70,7 @@ def set_variables():
 @contextlib.contextmanager
 def prepared():
     """Within the context MXNet can be imported, with the library that computes its products."""
-    if not _is_off() and _is_linux_on_x86():
+    if not _is_off() and _IS_X86:
         _load_blas()
     with importing_mxnet():
         yield
@@ -82,7 +82,10 @@ def prepared():
 def prepare_late():
     """Do what is possible where MXNet has been imported before."""
     if not _is_off():
-        _advise()
+        warnings.warn(
+            'MXNet was imported before model_zoo, and is slower so: import model_zoo first',
+            stacklevel=3,
+        )
         _use_amx()
 
 
@@ -95,12 +98,7 @@ def available_processors():
 
     The smaller of its affinity and a container's CPU quota, rounded up.
     """
-    if hasattr(os, 'sched_getaffinity'):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
-    quota = _cpu_quota(_CGROUPS)
-    return count if quota is None else min(count, math.ceil(quota))
+    return min(len(os.sched_getaffinity(0)), math.ceil(_cpu_quota(_CGROUPS)))
 
 
 def used_processors():
@@ -123,8 +121,8 @@ def may_use_amx():
     """Whether this process may use AMX."""
     import mxnet  # noqa: F401  with which it is asked for
 
-    granted = ctypes.c_uint64()
-    if not _is_linux_on_x86() or _call(_ARCH_PRCTL, _GET_PERMISSIONS, ctypes.byref(granted)):
+    granted, call = ctypes.c_uint64(), ctypes.CDLL(None).syscall
+    if not _IS_X86 or call(_ARCH_PRCTL, _GET_PERMISSIONS, ctypes.byref(granted)):
         return False
     return bool(granted.value >> _TILES & 1)
 
@@ -150,19 +148,16 @@ def _use_all_processors(is_late):
 
 
 def _cpu_quota(folder):
-    """Return the processors' worth of time that the control group at `folder` grants, or None."""
+    """Return the processors' worth of time that the control group at `folder` grants."""
     for names in (['cpu.max'], ['cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us']):  # v2, v1
-        words = []
         try:
-            for name in names:
-                with open(os.path.join(folder, name), encoding='ascii') as file:
-                    words += file.read().split()
-            quota, period = map(int, words)  # without a limit 'max' or -1
+            texts = [pathlib.Path(folder, name).read_text(encoding='ascii') for name in names]
+            quota, period = map(int, ' '.join(texts).split())  # without a limit 'max' or -1
         except (OSError, ValueError):
             continue
         if quota > 0 and period > 0:
             return quota / period
-    return None
+    return sys.maxsize
 
 
 def _load_blas():
@@ -176,15 +171,12 @@ def _load_blas():
         )
     if path is not None and (wanted == 'mkl' or (not wanted and is_intel() and _scipy_is_apart())):
         _load_mkl(path)
-    with _set_meanwhile(_OPENBLAS, _kernels()):
-        _openblas()
-
-
-def _kernels():
-    """Return OpenBLAS's kernels with AVX2, which it doesn't find by itself in newer processors."""
-    if {'avx2', 'fma'} <= cpu_flags():
-        return 'Haswell' if is_intel() else 'Zen'
-    return None
+    kernels = None
+    if {'avx2', 'fma'} <= cpu_flags():  # which OpenBLAS doesn't find by itself in newer processors
+        kernels = 'Haswell' if is_intel() else 'Zen'
+    folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
+    with _set_meanwhile('OPENBLAS_CORETYPE', kernels), contextlib.suppress(OSError):
+        ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))  # other builds have none
 
 
 def _mkl_path():
@@ -219,74 +211,33 @@ def _load_mkl(path):
             function(value)
 
 
-def _openblas():
-    """Return MXNet's OpenBLAS; None in other builds."""
-    folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
-    try:
-        library = ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))
-        library.openblas_get_corename.restype = ctypes.c_char_p
-    except (OSError, AttributeError):
-        return None
-    return library
-
-
-def _advise():
-    """Say what can't be set any more, since MXNet has been imported before us."""
-    library = _openblas()
-    core = library.openblas_get_corename().decode() if library else ''
-    if core and _kernels() and core.lower() not in _AVX2_KERNELS:
-        warnings.warn(
-            f'MXNet was imported before model_zoo, and its OpenBLAS runs kernels for {core}, at '
-            f'less than half of the speed: import model_zoo first, or set {_OPENBLAS}={_kernels()}',
-            stacklevel=4,
-        )
-    else:
-        logger.info(
-            'MXNet was imported before model_zoo: import model_zoo first, so that its threads wait '
-            'for each other as suits a machine that other programs use, and MKL can serve'
-        )
-
-
 def _use_amx():
     """Enable AMX in oneDNN (2.4.4); Linux must first be asked for AMX (otherwise SIGILL)."""
     import mxnet as mx
 
-    asked = (
-        _ONEDNN not in os.environ
-        and _is_linux_on_x86()
-        and _call(_ARCH_PRCTL, _ASK_PERMISSION, _TILES) == 0
-    )
-    with _set_meanwhile(_ONEDNN, _UP_TO_AMX if asked else None):
+    variable, call, limit = 'DNNL_MAX_CPU_ISA', ctypes.CDLL(None).syscall, None
+    if variable not in os.environ and _IS_X86 and call(_ARCH_PRCTL, _ASK_PERMISSION, _TILES) == 0:
+        limit = 'AVX512_CORE_AMX'
+    with _set_meanwhile(variable, limit):
         array = mx.nd.ones((1, 1), ctx=mx.cpu())  # oneDNN reads the variable when it first computes
         mx.nd.FullyConnected(array, array, no_bias=True, num_hidden=1).wait_to_read()
 
 
-def _is_linux_on_x86():
-    return sys.platform.startswith('linux') and platform.machine() == 'x86_64'
-
-
 def _cpu_line(name):
     """Return a line of Linux's description of the processor; empty if it is missing."""
-    try:
-        with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
-            line = next((line for line in file if line.startswith(name)), '')
-    except OSError:
-        return ''
+    with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
+        line = next((line for line in file if line.startswith(name)), '')
     return line.partition(':')[2].strip()
-
-
-def _call(*arguments):
-    return ctypes.CDLL(None).syscall(*arguments)
 
 
 @contextlib.contextmanager
 def _set_meanwhile(variable, value):
     """Set a variable within the context, unless it is set; later programs don't get it."""
-    if value is None or variable in os.environ:
-        yield
-        return
-    os.environ[variable] = value
+    is_set = value is None or variable in os.environ
+    if not is_set:
+        os.environ[variable] = value
     try:
         yield
     finally:
-        del os.environ[variable]
+        if not is_set:
+            del os.environ[variable]

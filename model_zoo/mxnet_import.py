@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+import ctypes
 import functools
 import importlib.util
 import re
@@ -74,14 +75,13 @@ def importing_mxnet():
 
 def _write_scalars_as_before():
     """Pass a shape ``(np.int64(2), 3)`` to MXNet's library as '(2, 3)', as before NumPy 2."""
-    from mxnet import base
 
-    def plain(string):
-        return _SCALAR.sub(r'\1\2', string) if 'np.' in string else string
+    def encoded(string):
+        return (_SCALAR.sub(r'\1\2', string) if 'np.' in string else string).encode()
 
     written = {
-        'c_str': lambda string, write=base.c_str: write(plain(string)),
-        'c_str_array': lambda strings, write=base.c_str_array: write([*map(plain, strings)]),
+        'c_str': lambda string: ctypes.c_char_p(encoded(string)),
+        'c_str_array': lambda strings: (ctypes.c_char_p * len(strings))(*map(encoded, strings)),
     }
     for module in [sys.modules[name] for name in sys.modules if name.startswith('mxnet.')]:
         vars(module).update((name, written[name]) for name in written if name in vars(module))

@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import inspect
 import logging
-import operator
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,7 +18,7 @@ import mxnet as mx
 
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
-from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
+from .errors import CheckpointError, InputError, UnknownNameError, ZooError
 from .pretrained import Files, find_files, get_entry, names_files, no_weights, resolve
 from .pretrained.files import ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     'WHERE',
     'Located',
-    'NoConfigurationError',
     'Opened',
     'Weights',
     'check_vocab',
@@ -175,38 +172,33 @@ def _family_of(name, task, family, like, model, files):
     if isinstance(task, type):
         # a class of the user's own needs no registered names
         result = family_of_class(task) or Family(task.__name__, task, {}, ())
-    elif family is not None:
-        result = get_family(family)
-    elif model is not None:
-        result = get_family(get_entry(model).family)
+    elif family is not None or model is not None:
+        result = get_family(family or get_entry(model).family)
     else:
-        try:
-            result = _family_of_files(name, files)
-        except NoConfigurationError:
-            if like is None:
-                raise
-            result = get_family(like)
+        result = _family_of_files(name, files) or (like and get_family(like))
+        if result is None:
+            raise _no_configuration(files)
     if model is not None and model not in result.base.architectures:
         raise InputError(f'{name!r} is not a model of the family {result.name}')
     return result if like in (None, result.variant_of) else get_family(like)
 
 
 def _family_of_files(name, files):
-    """Return the family of a release, or the family that the files show."""
+    """Return the family of a release, or the one that the files show; None without a sign."""
     families = list_families()
     names = {os.path.basename(path) for path in (files.weights, files.config) if path}
     released = [family for family in families if names.intersection(family.release_names)]
     if released:
         return released[0]
     if files.config is None:
-        raise no_weights(name) if files.weights is None else NoConfigurationError.of(files)
+        if files.weights is None:
+            raise no_weights(name)
+        return None
     model_type = files.fields.get('model_type')
     if model_type is not None:
-        for family in families:
-            if family.base.config_class.model_type == model_type:
-                return family
-        known = [family.base.config_class.model_type for family in families]
-        raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
+        by_type = {family.base.config_class.model_type: family for family in reversed(families)}
+        UnknownNameError.check(f'model_type in {files.config!r}', model_type, by_type)
+        return by_type[model_type]
     candidates = _families_that_fit(files)
     if len(candidates) == 1:
         return candidates[0]
@@ -244,17 +236,13 @@ def _best(families, score):
     return [family for family, each in zip(families, scores) if each and each == max(scores)]
 
 
-class NoConfigurationError(InputError):
-    """Neither a configuration nor the names of the files say what a model is."""
-
-    @classmethod
-    def of(cls, files):
-        """Build the error for a model's `Files`."""
-        folder = os.path.dirname(files.weights or files.vocab or '') or '.'
-        return cls(
-            f'the directory {folder!r} has no configuration: put config.json (or '
-            'bert_config.json, hparams.json) beside the weights, or name its `config`'
-        )
+def _no_configuration(files):
+    """Return the error of files of which neither names nor a configuration say what they are."""
+    folder = os.path.dirname(files.weights or files.vocab or '') or '.'
+    return InputError(
+        f'the directory {folder!r} has no configuration: put config.json (or bert_config.json, '
+        'hparams.json) beside the weights, or name its `config`'
+    )
 
 
 class Weights(NamedTuple):
@@ -298,40 +286,41 @@ def check_vocab(size, config, name='the model'):
         raise InputError(f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}')
 
 
-def fit_block(blocks, named, weights, ctx):
+def _fit_block(blocks, named, weights, ctx):
     """Return the block that the weights fit best; they must have all of it."""
-    misfits = []
+    best = None
     for block in blocks:
         names = block.parameters_by_name()
         missing = [name for name in names if name not in weights.tensors]
         unused = [*weights.unknown, *(name for name in weights.tensors if name not in names)]
         # the weights of a head say what a model is for; every backbone may have a pooler
         of_heads = sum(name.startswith('^') for name in unused)
-        misfits.append(((len(missing), of_heads, len(unused)), block, missing, unused))
-    _, block, missing, unused = min(misfits, key=operator.itemgetter(0))
+        misfit = len(missing), of_heads, len(unused)
+        if best is None or misfit < best[0]:
+            best = misfit, block, missing, unused
+    _, block, missing, unused = best
     if missing:
-        names = ', '.join(name.lstrip('^') for name in missing[:20])
-        of = ''
-        if named and named[0] != type(block).__name__:
-            of = f'; it is the file of a {named[0]}: fine-tune it for this task first'
         raise CheckpointError(
-            f'{weights.path} lacks parameters of a {type(block).__name__}: {names}{of}'
+            f'{weights.path} lacks parameters of a {type(block).__name__}: {_shown(missing[:20])}; '
+            f'it is the file of a {named[0] if named else "model of another kind"}'
         )
     if unused:
-        names = ', '.join(name.lstrip('^') for name in unused)
-        _log.warning('%s: left out: %s', weights.path, names)
+        _log.warning('%s: left out: %s', weights.path, _shown(unused))
     used = {name: array for name, array in weights.tensors.items() if name not in unused}
     block.load_weights(weights._replace(tensors=used, unknown=[]), ctx)
     return block
+
+
+def _shown(names):
+    return ', '.join(name.lstrip('^') for name in names)
 
 
 def open_parts(block_class, weights, options):
     """Return `options`; a backbone's undecided optional parts are used if the weights have them."""
     if block_class.backbone is not None:
         return options
-    wanted = {f'use_{part}': part for part in block_class.optional_parts}
-    left_open = {name: part for name, part in wanted.items() if options.get(name) is None}
-    return {**options, **{name: weights.has(part) for name, part in left_open.items()}}
+    parts = [part for part in block_class.optional_parts if options.get(f'use_{part}') is None]
+    return {**options, **{f'use_{part}': weights.has(part) for part in parts}}
 
 
 class Opened(NamedTuple):
@@ -438,8 +427,7 @@ def open_model(
     >>> block.num_labels, files.source
     (3, 'Python package')
     """
-    located = name_or_folder
-    state_dict = weights if isinstance(weights, dict) else None
+    state_dict, located = weights if isinstance(weights, dict) else None, name_or_folder
     if not isinstance(located, Located):
         located = locate(
             name_or_folder,
@@ -457,14 +445,11 @@ def open_model(
     file = None
     if tokenizer is None or tokenizer is False:
         file = VocabFile.of(located.files, do_lower_case)
-    if tokenizer is None:
-        tokenizer = located.family.make_tokenizer(file)
-    elif tokenizer is False:
-        tokenizer = None
-    block = _open_block(
-        located, task, tokenizer, state_dict, exact=exact, ctx=ctx, dtype=dtype, **options
-    )
-    block.base.vocab_file = file
+        tokenizer = located.family.make_tokenizer(file) if tokenizer is None else None
+    block = _open_block(located, task, tokenizer, state_dict, exact, ctx, options)
+    if dtype != 'float32' and block.onnx_file is None:
+        block.cast(dtype)
+    block.base.vocab_file, block.base.generation_config = file, located.files.generation_config
     return Opened(block, tokenizer, located.files)
 
 
@@ -476,97 +461,87 @@ def open_tokenizer(
     return located.family.make_tokenizer(VocabFile.of(located.files, do_lower_case))
 
 
-def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **options):
+def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
     """Return the block of the files."""
     family, files = located.family, located.files
-    if state_dict is None and files.weights is None and not located.is_new:
+    source = files.weights if state_dict is None else state_dict
+    if source is None and not located.is_new:
         raise InputError(f'{located.name!r} was located without its weights: locate them, too')
     if ctx is not None:
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
-    config = configure(
-        located,
-        lambda: family.vocab_of(VocabFile.of(files)) if tokenizer is None else tokenizer.vocab,
-    )
-    id2label = options.pop('id2label', None)
-    known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
-    changes = {key: options.pop(key) for key in list(options) if key in known}
-    num_labels = changes.get('num_labels')
-    if id2label is not None:
-        changes.update(_labels(id2label, num_labels))
-    elif (
-        located.path is None
-        and (names := located.labels.names)
-        and task in (family.tasks.get('classification'), 'classification')
-        and (config.extras.get('id2label') is None and num_labels in (None, len(names)))
-    ):
-        changes.update(_labels(dict(enumerate(names))))
-    if changes:
-        config = config.changed(changes)
+    config, options = _take_fields(located, task, tokenizer, options)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
+    named = list(config.extras.get('architectures') or ())
     block_class = family.zoo_block if task is None else family.block_class(task)
-    base = family.base if task is None else block_class
-    if options:
-        check_options([base, block_class], options, known)
-    if os.path.basename(files.weights or '') == ONNX_NAME:
-        named = config.extras.get('architectures') or [None]
-        block = (block_class if task else family.block_class(named[0]))(config, **options)
-        block.onnx_file = files.weights
-        block.base.generation_config = files.generation_config
+    if state_dict is None and os.path.basename(source or '') == ONNX_NAME:
+        block_class = block_class if task else family.block_class(next(iter(named), None))
+        block = block_class(config, **options)
+        block.onnx_file = source
         return block
-    if files.weights is None and state_dict is None:
+    if source is None:
         block = block_class(config, **options)
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)
+        return block
+    weights = read_weights(family.base if task is None else block_class, source, config)
+    if task is not None and not exact:
+        block = block_class(config, **options)
+        block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
     else:
-        source = files.weights if state_dict is None else state_dict
-        weights = read_weights(base, source, config)
-        if task is not None and not exact:
-            block = block_class(config, **options)
-            block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
-        else:
-            named = [weights.class_name, *(config.extras.get('architectures') or ())]
-            named, classes = list(filter(None, named)), [block_class]
-            if task is None and located.model is None:
-                classes = [cls for cls in family.blocks if cls.__name__ in named]
-                classes = classes or family.blocks
-            blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
-            block = fit_block(blocks, named, weights, ctx)
-        extras = block.config.extras
-        if (
-            state_dict is None
-            and not extras.get('id2label')
-            and weights.has('^classifier')
-            and label_order(files)[0] == ORIGINALS
-        ):  # saving it makes it another format
-            extras.setdefault(LABEL_ORDER, ORIGINALS)
-    if dtype != 'float32':
-        block.cast(dtype)
-    block.base.generation_config = files.generation_config
+        named, classes = [*filter(None, [weights.class_name]), *named], [block_class]
+        if task is None and located.model is None:
+            classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
+        blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
+        block = _fit_block(blocks, named, weights, ctx)
+    extras = block.config.extras
+    if (
+        state_dict is None
+        and not extras.get('id2label')
+        and weights.has('^classifier')
+        and label_order(files)[0] == ORIGINALS
+    ):  # saving it makes it another format
+        extras.setdefault(LABEL_ORDER, ORIGINALS)
     return block
 
 
-def _labels(id2label, num_labels=None):
+def _take_fields(located, task, tokenizer, options):
+    """Return the configuration with the fields among the options, and the other options."""
+    config = configure(located, None if tokenizer is None else tokenizer.vocab)
+    known = {*config.extras, *(field.name for field in dataclasses.fields(config))} - {'id2label'}
+    changes = {name: value for name, value in options.items() if name in known}
+    others = {name: value for name, value in options.items() if name not in known}
+    id2label, num_labels = others.pop('id2label', None), changes.get('num_labels')
+    is_classifier = task in (located.family.tasks.get('classification'), 'classification')
+    if id2label is None and located.path is None and is_classifier:
+        names = located.labels.names
+        if names and not config.extras.get('id2label') and num_labels in (None, len(names)):
+            id2label = dict(enumerate(names))
+    if id2label is not None:
+        changes.update(_labels(id2label, num_labels))
+    return config.changed(changes) if changes else config, others
+
+
+def _labels(id2label, num_labels):
     """Return the fields that name a block's outputs; InputError for bad names."""
     try:
         names = {int(number): name for number, name in id2label.items()}
     except (AttributeError, TypeError, ValueError):
         names = {}
     if sorted(names) != list(range(len(names) or 1)) or num_labels not in (None, len(names)):
-        count = '' if num_labels is None else f', and num_labels is {num_labels}'
         raise InputError(
-            f'id2label is {id2label!r:.200}{count}: name each output by its number, such as '
-            "{0: 'negative', 1: 'positive'}"
+            f'id2label is {id2label!r:.200}, and num_labels {num_labels}: name each output by its '
+            "number, such as {0: 'negative', 1: 'positive'}"
         )
     names = [names[number] for number in sorted(names)]
     return {**label_fields(names), 'num_labels': len(names)}
 
 
-def configure(located, vocab):
+def configure(located, vocab=None):
     """Return the configuration beside the weights, or the architecture's configuration.
 
-    `vocab` is a function that returns the vocabulary of a new model.
+    A new model has the size of `vocab`, by default of the vocabulary among the files.
     """
     family, model, files = located.family, located.model, located.files
     config_class = family.base.config_class
@@ -575,26 +550,12 @@ def configure(located, vocab):
     if model is None:
         if os.path.basename(files.weights or '') in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it
-        raise NoConfigurationError.of(files)
-    fields = {**family.base.architectures[model], 'vocab_size': len(vocab())}
+        raise _no_configuration(files)
+    vocab = family.vocab_of(VocabFile.of(files)) if vocab is None else vocab
+    fields = {**family.base.architectures[model], 'vocab_size': len(vocab)}
     if files.weights is None and family.adapt is not None:
         fields = family.adapt(fields)
     return config_class.from_dict(fields)
-
-
-def check_options(blocks, options, fields):
-    """Raise TypeError for a keyword argument that neither a block nor its configuration has."""
-    names = set(fields)
-    for block in blocks:
-        backbone = getattr(block, 'model_class', None) or block
-        for cls in (*block.__mro__, *backbone.__mro__):
-            if '__init__' in vars(cls) and cls is not object:
-                names.update(inspect.signature(cls.__init__).parameters)
-    for name in options:
-        if name not in names:
-            raise TypeError(
-                f'{blocks[0].__name__} has no keyword argument {name!r}{did_you_mean(name, names)}'
-            )
 
 
 def check_ctx(ctx):

@@ -323,22 +323,19 @@ def _given_records(rows, parts, name):
     for number, row in enumerate(rows):
         where = Where(name, number, unit='row')
         if not isinstance(row, dict):
-            row = _named_parts(row, parts, where)
+            cells = (row,) if isinstance(row, str) else row if isinstance(row, Iterable) else ()
+            cells = tuple(cells)
+            names = parts.get(len(cells))
+            if names is None:
+                forms = ' or '.join(f'({", ".join(names)})' for names in parts.values())
+                raise InputError(f'{row!r:.80}; give a dict, or a tuple as {forms}', where=where)
+            row = dict(zip(names, cells))
         yield where, {column: _plain(value) for column, value in row.items()}
 
 
 def keep_rows(rows):
     """Return rows in memory that can be read several times."""
     return rows if _is_dataset(rows) or hasattr(rows, 'columns') else list(rows)
-
-
-def _named_parts(row, parts, where):
-    cells = (row,) if isinstance(row, str) else tuple(row) if isinstance(row, Iterable) else None
-    names = parts.get(len(cells)) if cells is not None else None
-    if names is None:
-        forms = ' or '.join(f'({", ".join(names)})' for names in parts.values())
-        raise InputError(f'{row!r:.80}; give a dict, or a tuple as {forms}', where=where)
-    return dict(zip(names, cells))
 
 
 def _plain(value):
@@ -378,32 +375,28 @@ def choose_columns(names, given, usual, field, where=None):
     """
     names = list(names)
     if given:
-        return tuple(_column(names, column, field, where) for column in given)
-    for wanted in usual:
-        found = tuple(find_column(names, [name]) for name in wanted)
-        if None not in found:
-            return found
-    problem = f'name the right column with `{field}`'
-    raise InputError(f'{problem}{_known_columns(names)}', where=where)
-
-
-def _column(names, wanted, field, where):
-    if wanted in names:
-        return wanted
-    is_number = isinstance(wanted, int) or str(wanted).isdecimal()
-    if is_number and int(wanted) < len(names):
-        return names[int(wanted)]
-    alike = [name for name in names if str(name).lower() == str(wanted).lower()]
-    if len(alike) == 1:
-        return alike[0]
-    hint = did_you_mean(wanted, list(map(str, names)))
-    problem = f'`{field}`: there is no column {wanted!r}{hint}'
-    raise InputError(f'{problem}{_known_columns(names)}', where=where)
-
-
-def _known_columns(names):
-    """Return the end of a message: the columns, and what may be wrong with the file."""
-    shown, hint = ', '.join(map(str, names)), ''
+        found = tuple(_column(names, wanted) for wanted in given)
+    else:
+        options = (tuple(find_column(names, [name]) for name in wanted) for wanted in usual)
+        found = next((option for option in options if None not in option), (None,))
+    if None not in found:
+        return found
+    problem, hint = f'name the right column with `{field}`', ''
+    if given:
+        wanted = given[found.index(None)]
+        similar = did_you_mean(wanted, list(map(str, names)))
+        problem = f'`{field}`: there is no column {wanted!r}{similar}'
+    shown = ', '.join(map(str, names))
     if len(names) == 1 and {*';\t,'}.intersection(shown):
         hint = '; a file with commas, semicolons or tabs between its fields must be called .csv'
-    return f'; the columns are {shown:.300}{hint}'
+    raise InputError(f'{problem}; the columns are {shown:.300}{hint}', where=where)
+
+
+def _column(names, wanted):
+    """Return the column that the user means, or None."""
+    if wanted in names:
+        return wanted
+    if str(wanted).isdecimal() and int(wanted) < len(names):
+        return names[int(wanted)]
+    alike = [name for name in names if str(name).lower() == str(wanted).lower()]
+    return alike[0] if len(alike) == 1 else None

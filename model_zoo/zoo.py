@@ -213,7 +213,7 @@ def _build(located, vocab, ctx, fields, options, may_lack):
     files, block_class = located.files, located.family.zoo_block
     file = VocabFile.of(files) if vocab is None else None
     vocab = vocab or located.family.vocab_of(file)
-    config = configure(located, lambda: vocab)
+    config = configure(located, vocab)
     if fields:
         config = config.changed(fields)
     check_vocab(len(vocab), config, f'the weights of {located.model}')

@@ -8,14 +8,13 @@ the export in a new process. It fails if the fine-tuned model isn't clearly bett
 frequent label.
 """
 
-import collections
 import os
 import pathlib
 import subprocess
 import sys
 
 from model_zoo.app import cli
-from model_zoo.errors import ZooError
+from model_zoo.records import read_records
 from model_zoo.util.files import make_writable_dir
 from model_zoo.util.reading import read_json
 
@@ -25,12 +24,8 @@ MODEL = 'bert_6_384_12'
 MARGIN = 0.15  # over the most frequent label's share of the dev set
 
 SENTENCES = [
-    'A man is playing the guitar on the street.',
     'The bank raised its interest rates again.',
-    'Someone performs music in front of the station.',
-    'Put the dough into the oven for forty minutes.',
     'The central bank has made borrowing more expensive.',
-    'Bake the bread until its crust is brown.',
     'The cat sleeps on the warm windowsill.',
     'A kitten is dozing in the sun.',
 ]
@@ -42,12 +37,8 @@ NEW_SENTENCES = [
 ]
 
 
-class DemoError(ZooError):
-    """A step of the demo failed, or its result isn't good enough."""
-
-
 def main(argv=None):
-    """Run all steps; returns None or raises DemoError."""
+    """Run all steps."""
     parser = cli.parser(__doc__.split('\n')[0])
     parser.add_argument('--output_dir', default=os.path.join('output_dir', 'demo'))
     parser.add_argument('--epochs', type=int, default=4)
@@ -59,7 +50,7 @@ def main(argv=None):
         '\n[1/4] embed sentences, and find for each the nearest other one (by cosine)', flush=True
     )
     embed()
-    again = [] if args.is_given('output_dir') else ['--overwrite_output_dir']
+    again = [] if 'output_dir' in args.given else ['--overwrite_output_dir']
     print(f'\n[2/4] fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs', flush=True)
     run(
         'finetune_classifier.py',
@@ -77,16 +68,14 @@ def main(argv=None):
     print('\n[4/4] load the export in a new process, and predict (1: content, 0: not)', flush=True)
     run('demo_predict.py', os.path.join(exported, 'classification'), best, *NEW_SENTENCES)
 
-    majority = majority_share()
+    labels = [row['label'] for _, row in read_records(str(DATA / 'dev.tsv'))]
+    majority = max(map(labels.count, labels)) / len(labels)
     print(f'\nmost frequent label    {majority:.3f} accuracy on the dev set')
     print(f'fine-tuned             {accuracy:.3f}')
     for name in ('curves.png', 'results.json', 'best_model', 'exported/classification-symbol.json'):
         print(os.path.join(folder, *name.split('/')))
     if accuracy < majority + MARGIN:
-        raise DemoError(
-            f'the accuracy {accuracy:.3f} is not {MARGIN} above the share of the most frequent '
-            f'label, {majority:.3f}'
-        )
+        raise SystemExit(f'the accuracy is not {MARGIN} above the most frequent label')
 
 
 def embed():
@@ -106,17 +95,7 @@ def embed():
 def run(script, *args):
     """Run one of the project's scripts with this Python, and show its output."""
     command = [sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)]
-    status = subprocess.run(command, check=False).returncode
-    if status:
-        raise DemoError(f'{script} ended with status {status}')
-
-
-def majority_share():
-    """Return the share of the dev set that has the most frequent label."""
-    from model_zoo.records import read_records
-
-    counts = collections.Counter(row['label'] for _, row in read_records(str(DATA / 'dev.tsv')))
-    return max(counts.values()) / counts.total()
+    subprocess.run(command, check=True)
 
 
 if __name__ == '__main__':

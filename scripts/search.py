@@ -50,16 +50,12 @@ def main(argv=None):
         model=args.model, max_seq_length=args.max_length, engine=args.engine, dtype=args.precision
     )
 
-    def embed(texts, prompt, on_batch=None):
-        return embedding.iter_sentence_vectors(
-            texts, args.pooling, prompt=prompt, on_batch=on_batch
-        )
+    def embed(texts, prompt):
+        return embedding.iter_sentence_vectors(texts, args.pooling, prompt=prompt)
 
     model = args.model, describe_model(embedding.bert)
     settings = [*model, args.pooling, args.prompt, embedding.max_seq_length, args.precision]
-    vectors = corpus.vectors(
-        lambda texts, on_batch: embed(texts, args.prompt, on_batch), settings, not args.no_cache
-    )
+    vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), settings, not args.no_cache)
     numbers, cosines = nearest(list(embed(queries, args.query_prompt)), vectors, args.top_k)
 
     def records():

@@ -64,7 +64,7 @@ def parse_arguments(argv=None):
     add_fields(parser.add_argument_group(server.Settings.title), server.Settings, *LIMITS)
     args = parser.parse_args(argv)
     for name in OF_RAY if args.ray is None else ():
-        if args.is_given(name):
+        if name in args.given:
             raise InputError('needs `ray`', field=name)
     check_at_least_one(args, 'batch_tokens')
     return args

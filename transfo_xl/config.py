@@ -107,6 +107,8 @@ class TransfoXLConfig(Config):
     tie_projs: list[bool] | None = None
 
     num_layers = property(attrgetter('n_layer'))
+    num_heads = property(attrgetter('n_head'))
+    units = property(attrgetter('d_model'))
     intermediate_size = property(attrgetter('d_inner'))
 
     def __post_init__(self):

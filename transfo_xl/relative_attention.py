@@ -174,21 +174,9 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         heads = F.reshape(F.transpose(heads, axes=(2, 1, 0, 3)), shape=(0, 0, -3))
         return self.proj(heads)
 
-    def step(
-        self,
-        F,
-        x,
-        mask,
-        index,
-        distance_keys,
-        key_cache,
-        value_cache,
-        first_key=None,
-        first_value=None,
-        first=0,
-    ):
+    def step(self, F, x, mask, index, distance_keys, key_cache, value_cache, *first_pair, first):
         """Attend from one more position per row, with keys and values in fixed-size arrays."""
-        # The first positions all have the same key and value, which is kept once.
+        # The `first` positions all have the same key and value, which is kept once.
         content_bias, position_bias, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         query, key, value = (
@@ -209,7 +197,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         scores = self.product(F, F.batch_dot, key_cache, query)
         scores = [F.reshape(scores, shape=(0, 1, -1))]  # (B * heads, 1, capacity)
         if first:
-            common = F.broadcast_mul(by_content, F.expand_dims(first_key, 0))
+            common = F.broadcast_mul(by_content, F.expand_dims(first_pair[0], 0))
             common = F.reshape(F.sum(common, axis=2), shape=(-1, 1, 1))
             scores.insert(0, F.broadcast_axis(common, axis=2, size=first))
         current = F.sum(by_content * key, axis=2, keepdims=True) + at_zero
@@ -226,7 +214,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         if first:
             common = F.slice_axis(probabilities, axis=1, begin=0, end=first)
             common = F.reshape(F.sum(common, axis=1), shape=(-1, self._num_heads, 1))
-            common = F.broadcast_mul(common, F.expand_dims(first_value, 0))  # (B, heads, size)
+            common = F.broadcast_mul(common, F.expand_dims(first_pair[1], 0))  # (B, heads, size)
             heads = heads + F.reshape(common, shape=(-3, 0, 1))
         heads = F.reshape(heads, shape=(1, -1, self._num_heads * self._head_size))
         return self.proj(heads), F.expand_dims(key, 2), F.expand_dims(value, 3)

@@ -49,7 +49,7 @@ def _add(group, field):
 def check_at_least_one(args, *names):
     """Raise InputError, naming the flag, if one of these was given as less than 1."""
     for name in names:
-        value = getattr(args, name)
+        value = vars(args)[name]
         if value is not None and value < 1:
             raise InputError(f'must be at least 1, not {value}', field=name)
 
@@ -57,54 +57,37 @@ def check_at_least_one(args, *names):
 # -- commands that use a model ---------------------------------------------------------------------
 
 
-def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True):
+def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True):
     """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
     parser = cli.parser(doc.split('\n')[0])
     add = parser.add_argument
     add('model', help='folder or name of the model')
     one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
     add(dest, nargs='*', default=None, metavar=one, help=help)
-    add(
-        '--file',
-        help='file with one text per line (empty lines are skipped), or .csv, .tsv, .jsonl or '
-        '.parquet with a column of texts; -: standard input',
-    )
+    lines = 'with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input'
+    add('--file', help=lines)
     add_encoding(parser)
-    add(
-        '--text_column',
-        metavar='COLUMN',
-        help="with --file: the texts' column, by name or by number from 0",
-    )
+    add('--text_column', metavar='COLUMN', help='of --file: its name or number, from 0')
     parser.set_defaults(text_pair_column=None)
     if pairs:
-        add(
-            '--text_pair_column',
-            metavar='COLUMN',
-            help='with --file: the column of the second text of a pair',
-        )
-    if engine:
-        add_use_arguments(parser)
-    add(
-        '--format',
-        choices=FORMATS,
-        help='default: by the ending of --output (.csv, .tsv, .json); else a '
-        'table on a terminal, and jsonl (one JSON object per line) elsewhere',
-    )
+        add('--text_pair_column', metavar='COLUMN', help='of --file: the second text of a pair')
+    add_use_arguments(parser)
+    form = 'default: as --output ends; else a table on a terminal, and jsonl elsewhere'
+    add('--format', choices=FORMATS, help=form)
     add('--output', metavar='FILE', help='default: standard output')
     return parser
 
 
 def add_encoding(parser):
     """Add the flag ``--encoding``."""
-    parser.add_argument(
-        '--encoding', help='of the text files, such as latin-1 or utf-16; default: UTF-8'
-    )
+    help = 'of the text files, such as latin-1 or utf-16; default: UTF-8'
+    parser.add_argument('--encoding', help=help)
 
 
 def take_model(args, flag, words):
     """Take the first of the words for the model, unless a flag has named that."""
-    if words and not args.is_given(flag):
-        setattr(args, flag, words[0])
+    if words and flag not in args.given:
+        vars(args)[flag] = words[0]
         words = words[1:]
     return words
 

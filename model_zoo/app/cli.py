@@ -67,11 +67,7 @@ class Words(list):
 class Arguments(argparse.Namespace):
     """The values of flags; `given` has the names of those that the user gave."""
 
-    __slots__ = ('_defaults', 'given')  # apart from the flags, which vars() has
-
-    def is_given(self, name):
-        """Whether a flag, without dashes, differs from its default."""
-        return getattr(self, name) != self._defaults.get(name)
+    __slots__ = ('given',)  # apart from the flags, which vars() has
 
 
 class Parser(argparse.ArgumentParser):
@@ -101,7 +97,6 @@ class Parser(argparse.ArgumentParser):
         flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
         namespace.given = {self._option_string_actions[flag].dest for flag in flags}
         namespace.given.update(configured)
-        namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
         return namespace, others

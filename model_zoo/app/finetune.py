@@ -188,7 +188,7 @@ def _task_class(task):
     if name not in TASKS:
         raise UnknownNameError.of('task', task, TASKS)
     module, attribute = TASKS[name]
-    return getattr(importlib.import_module(f'model_zoo.tasks.{module}'), attribute)
+    return vars(importlib.import_module(f'model_zoo.tasks.{module}'))[attribute]
 
 
 def _settings(task_class, settings, more):

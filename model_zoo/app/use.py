@@ -25,7 +25,7 @@ from ..inference import pipeline
 from ..inference.classification import LIKELY
 from ..inference.pipeline_base import POOL_ITEMS
 from ..records import PAIRS, TEXTS, choose_columns, has_json, is_table_file, read_records
-from ..util.display import counted, in_number
+from ..util.display import in_number, progress
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines
 from ..util.remote import is_url
@@ -204,8 +204,7 @@ class Corpus:
                 if kept.ndim == 2 and len(kept) == len(texts) and kept.dtype == np.float32:
                     logger.info('using the vectors in %s', path)
                     return kept
-        with counted('texts', len(texts)) as on_batch:
-            vectors = np.stack(list(embed(texts, on_batch)))
+        vectors = np.stack(list(progress(embed(texts), 'texts', total=len(texts))))
         if keeps:
             try:
                 with atomic_write(path, 'wb') as file:

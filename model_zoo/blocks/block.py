@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import math
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
@@ -102,18 +101,9 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
 
     def __repr__(self):
         config = self.config
-        sizes = {
-            'layers': config.num_layers,
-            'units': config.units,
-            'heads': config.num_heads,
-            'tokens': config.embedding_rows,
-            'labels': self.num_labels,
-        }
-        facts = [f'{count} {name}' for name, count in sizes.items() if count is not None]
-        shapes = [parameter.shape for parameter in self.collect_params().values()]
-        if all(shape and 0 not in shape for shape in shapes):
-            facts.append(f'{sum(map(math.prod, shapes)) / 1e6:.1f} million parameters')
-        return f'{type(self).__name__}({", ".join([*facts, self.precision])})'
+        layers, tokens = config.num_layers, config.embedding_rows
+        sizes = f'{layers} layers, {config.units} units, {config.num_heads} heads, {tokens} tokens'
+        return f'{type(self).__name__}({sizes}, {self.precision})'
 
     def run(self, *inputs):
         """Run the graph on checked inputs, in the order of `hybrid_forward`."""

@@ -224,26 +224,16 @@ class DecoderModel(DecoderBlock):
         position_weight=None,
     ):
         inputs = words, token_types, valid_length, position_ids, past, head_mask
-        states, presents, attentions = self.encode(F, *inputs, position_weight=position_weight)
+        states, presents, attentions = self.encode(F, inputs, position_weight)
         return self.join_outputs(
             states if self.output_all_encodings else states[-1],
             presents if self.has_past else None,
             attentions if self.output_attentions else None,
         )
 
-    def encode(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        position_ids=None,
-        past=None,
-        head_mask=None,
-        *,
-        position_weight,
-    ):
-        """Compute all possible outputs: states, presents, attentions."""
+    def encode(self, F, inputs, position_weight):
+        """Compute all possible outputs of a call's inputs: states, presents, attentions."""
+        words, token_types, valid_length, position_ids, past, head_mask = inputs
         if uses_standard_operators():
             return _encode_standard(
                 F, self, words, valid_length, position_ids, past, position_weight

@@ -37,7 +37,8 @@ class _Prompt(_Graph):
     """The prompts: scores at their ends, and keys and values by groups of layers."""
 
     def hybrid_forward(self, F, words, valid_length, position_weight):
-        states, presents, _ = self.transformer.encode(F, words, position_weight=position_weight)
+        inputs = words, None, None, None, None, None
+        states, presents, _ = self.transformer.encode(F, inputs, position_weight)
         last = vectors_at(F, states[-1], F.cast(valid_length, 'float32') - 1)  # (B, C)
         keys, values = (
             [F.slice_axis(x, axis=0, begin=i, end=i + 1) for x in presents] for i in range(2)

@@ -15,7 +15,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
-from ..util.choices import CALIBRATION_MODES, QUANTIZED_DTYPES
+from ..util.choices import CALIBRATION_MODES
 
 __all__ = ['choose_layers', 'leave_out', 'quantize']
 
@@ -45,7 +45,7 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     mode : str
         One of `CALIBRATION_MODES`.
     dtype : str
-        One of `QUANTIZED_DTYPES`.
+        'auto', 'int8' or 'uint8'.
     exclude : sequence of str
         Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2'.
 
@@ -58,14 +58,13 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     Raises
     ------
     UnknownNameError
-        If there is no such mode or dtype.
+        If there is no such mode.
     InputError
         If there are no batches.
     """
     from mxnet.contrib import quantization  # loads scipy.stats
 
     UnknownNameError.check('calib_mode', mode, CALIBRATION_MODES)
-    UnknownNameError.check('quantized_dtype', dtype, QUANTIZED_DTYPES)
     batches = list(batches)
     if not batches:
         raise InputError('there is no text to calibrate the model with')

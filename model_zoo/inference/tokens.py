@@ -198,11 +198,6 @@ class FillMask(Pipeline):
     block_tasks = ('masked_lm', 'pretraining')
     token_outputs = 1
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.tokenizer.mask_token is None:
-            raise InputError(f'{self.task}: the vocabulary of this model has no [MASK]')
-
     class Options(CallOptions):
         top_k: Count | None = 5
         targets: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
@@ -263,23 +258,22 @@ class FillMask(Pipeline):
         return [np.stack(words), np.stack(scores)]
 
     def _finish(self, item, rows, outputs, options):
-        (row,), ((words, scores),) = rows, outputs
-        words_of_masks = [
-            [self._word(row, position, int(word), float(score)) for word, score in zip(*of_mask)]
-            for position, *of_mask in zip(row.about, words, scores)
-        ]
-        return words_of_masks[0] if len(words_of_masks) == 1 else words_of_masks
-
-    def _word(self, row, position, word, score):
-        ids = row.input_ids.copy()
-        ids[position] = word
-        is_single = len(row.about) == 1  # with several masks the others stay visible
-        return {
-            'score': score,
-            'token': word,
-            'token_str': self.tokenizer.decode([word]),
-            'sequence': self.tokenizer.decode(ids, skip_special_tokens=is_single),
-        }
+        (row,), (found,) = rows, outputs
+        is_single, masks = len(row.about) == 1, []  # with several masks the others stay visible
+        for position, words, scores in zip(row.about, *found):
+            masks.append([])
+            for word, score in zip(words.tolist(), scores.tolist()):
+                ids = row.input_ids.copy()
+                ids[position] = word
+                masks[-1].append(
+                    {
+                        'score': score,
+                        'token': word,
+                        'token_str': self.tokenizer.decode([word]),
+                        'sequence': self.tokenizer.decode(ids, skip_special_tokens=is_single),
+                    }
+                )
+        return masks[0] if is_single else masks
 
 
 def _not_blank(text):
@@ -316,7 +310,13 @@ class QuestionAnswering(_Windowed):
             Used instead of `inputs`. Several questions may share one context.
         """
         if context is not None or question is not None:
-            inputs = _items(inputs if question is None else question, context)
+            asked = inputs if question is None else question
+            if isinstance(asked, str):
+                inputs = {'question': asked, 'context': context}
+            else:
+                texts = [context] * len(asked) if isinstance(context, str) else context
+                pairs = zip(asked, texts, strict=True)
+                inputs = [{'question': question, 'context': text} for question, text in pairs]
         return super().__call__(inputs, **options)
 
     class Item(Fields):
@@ -351,14 +351,10 @@ class QuestionAnswering(_Windowed):
         }
 
     def _rows(self, items, options, meter=None):
-        return [self._item_rows(self.Item.read(item), options, meter) for item in items]
+        return [self._rows_of(self.Item.read(item), options, meter) for item in items]
 
-    def _item_rows(self, item, options, meter):
-        """Rows of a question; `about` describes a row's window.
-
-        It has the offsets and word ids of the whole context, the number of the row's pieces before
-        the context, the context's first piece that the window sees, and how many it sees.
-        """
+    def _rows_of(self, item, options, meter):
+        """Rows of a question; `about` has the context's offsets and word ids, and the window."""
         texts = [(item.question, None), (item.context, None)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
         asked, length, stride = asked[: options['question']], options['length'], options['stride']
@@ -406,19 +402,6 @@ class QuestionAnswering(_Windowed):
                 end += 1
             stop = offsets[end][1]
         return {'score': 0.0, 'start': begin, 'end': stop, 'answer': context[begin:stop]}
-
-
-def _items(questions, contexts):
-    """The items of questions and of contexts, each one str or a list."""
-    if isinstance(questions, str) and isinstance(contexts, str):
-        return {'question': questions, 'context': contexts}
-    if isinstance(contexts, str):
-        contexts = [contexts] * len(questions)
-    try:
-        pairs = list(zip(questions, contexts, strict=True))
-    except (TypeError, ValueError):
-        raise InputError('question and context must be str, or lists of one length') from None
-    return [{'question': question, 'context': context} for question, context in pairs]
 
 
 def _candidates(options):

@@ -131,10 +131,7 @@ QUERIES = 1024  # and the queries of those products
 
 def unit_vectors(vectors):
     """Vectors, float32, scaled to Euclidean length 1; zeros stay zeros."""
-    vectors = np.asarray(vectors, np.float32)
-    if vectors.ndim != 2:
-        raise InputError(f'vectors have the shape (count, units), not {vectors.shape}')
-    return _units(vectors)
+    return _units(np.asarray(vectors, np.float32))
 
 
 def nearest(queries, blocks, k):
@@ -157,34 +154,19 @@ def nearest(queries, blocks, k):
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise InputError(f'k is {k!r}; it must be an integer of at least 1')
-    queries = unit_vectors(queries)
-    if not len(queries):
-        raise InputError('there are no queries')
+    queries, start = unit_vectors(queries), 0
     numbers = np.empty((len(queries), 0), np.int64)
     cosines = np.empty((len(queries), 0), np.float32)
-    start = 0
-    for block in _units_of_blocks(blocks, queries.shape[1]):
-        parts = (queries[first : first + QUERIES] for first in range(0, len(queries), QUERIES))
-        parts = [_best(part @ block.T, k) for part in parts]
-        columns, values = map(np.concatenate, zip(*parts))
-        numbers = np.concatenate([numbers, columns + start], axis=1)
-        order, cosines = _best(np.concatenate([cosines, values], axis=1), k)
-        numbers = np.take_along_axis(numbers, order, axis=1)
-        start += len(block)
-    return numbers, cosines
-
-
-def _units_of_blocks(blocks, units):
-    """The corpus in arrays of at most BLOCK vectors of length 1."""
     for block in [blocks] if isinstance(blocks, np.ndarray) else blocks:
-        for start in range(0, len(block), BLOCK):
-            part = unit_vectors(block[start : start + BLOCK])
-            if part.shape[1] != units:
-                raise InputError(
-                    f'the queries have {units} units and the corpus {part.shape[1]}: take vectors '
-                    'of one model'
-                )
-            yield part
+        for first in range(0, len(block), BLOCK):
+            part = unit_vectors(block[first : first + BLOCK]).T
+            some = (queries[at : at + QUERIES] for at in range(0, len(queries), QUERIES))
+            columns, values = map(np.concatenate, zip(*(_best(each @ part, k) for each in some)))
+            numbers = np.concatenate([numbers, columns + start], axis=1)
+            order, cosines = _best(np.concatenate([cosines, values], axis=1), k)
+            numbers = np.take_along_axis(numbers, order, axis=1)
+            start += part.shape[1]
+    return numbers, cosines
 
 
 def _best(scores, k):

@@ -15,20 +15,18 @@ from .catalogue import (
     resolve,
     resolve_alias,
 )
-from .download import DownloadError, default_root
-from .files import Files, SourceError, files_at, files_in_folder
+from .download import default_root
+from .files import Files, SourceError, files_at
 from .find import find_files, names_files, no_weights, places_of
 from .places import is_place, local_path
 
 __all__ = [
-    'DownloadError',
     'Files',
     'PackageFiles',
     'PretrainedEntry',
     'SourceError',
     'default_root',
     'files_at',
-    'files_in_folder',
     'find_files',
     'get_entry',
     'is_alias',

@@ -145,19 +145,18 @@ def resolve_alias(name):
             f'{name!r}: {what}, and no name of pretrained weights; '
             'model_zoo.pretrained.list_pretrained() has the names'
         )
-    known = {name for entry in entries for name in (entry.full_name, *entry.names)}
-    models = {entry.model for entry in entries if entry.default}
-    folders = {os.path.dirname(path) for path in glob.glob('*/config.json')}
-    raise UnknownNameError.of('folder or pretrained model', name, known | models | folders)
+    known = {each for entry in entries for each in (entry.full_name, *entry.names)}
+    known |= {entry.model for entry in entries if entry.default}
+    known |= {os.path.dirname(path) for path in glob.glob('*/config.json')}
+    raise UnknownNameError.of('folder or pretrained model', name, known)
 
 
 def is_alias(name):
     """Return whether `resolve_alias` knows `name`."""
     try:
-        resolve_alias(name)
+        return bool(resolve_alias(name))
     except UnknownNameError:
         return False
-    return True
 
 
 def resolve(name, dataset=None):

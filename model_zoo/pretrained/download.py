@@ -6,7 +6,6 @@ import os
 import sys
 import tempfile
 import zipfile
-import zlib
 
 import filelock
 import gluonnlp
@@ -75,21 +74,13 @@ def _retrieve(url, folder, member):
     import pooch  # whose progress bars warn in a notebook without widgets
 
     path = os.path.join(folder, 'download')
-    get = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=2**16)
     try:
-        get(url, path, None)
+        pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=2**16)(url, path, None)
         if member is None:
             return path
         with zipfile.ZipFile(path) as archive:
             return archive.extract(member, folder)
     except requests.ConnectionError as error:
         raise DownloadError(f'{url}: the server cannot be reached (no network?)') from error
-    except (
-        requests.RequestException,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        KeyError,
-    ) as error:
+    except Exception as error:  # of requests, pooch, zipfile or zlib
         raise DownloadError(f'{url}: {error}') from error

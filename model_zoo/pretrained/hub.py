@@ -23,13 +23,6 @@ with warnings.catch_warnings():
     warnings.filterwarnings('ignore', 'IProgress not found')
     from huggingface_hub import HfApi, constants, snapshot_download
 
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
-
 __all__ = ['cached', 'fetch', 'fetch_file', 'find']
 
 _SMALL = (
@@ -57,9 +50,7 @@ def find(entry, weights, check, is_here):
     if entry.hub is None:
         raise SourceError('it does not have these weights')
     if is_here:
-        revisions = dict.fromkeys((entry.hub_revision, None))
-        folders = (cached(entry.hub, revision, weights) for revision in revisions)
-        folder = next(filter(None, folders), None)
+        folder = cached(entry.hub, entry.hub_revision, weights) or cached(entry.hub, None, weights)
         if folder is None:
             raise SourceError(f'{entry.hub} is not in {constants.HF_HUB_CACHE!r}')
     else:
@@ -93,7 +84,8 @@ def fetch(name, revision=None, weights=True):
 
 def fetch_file(name, file):
     """Return the path of any file of a repository, downloaded where the cache lacks it."""
-    path = os.path.join(_snapshot(name, None, [file], False), file)
+    folder = _ask(snapshot_download, name, None, allow_patterns=[file])
+    path = os.path.join(folder, file)
     if not os.path.isfile(path):
         raise SourceError(f'{_address(name, None)} has no {file}')
     return path
@@ -102,68 +94,43 @@ def fetch_file(name, file):
 def _get_model(name, revision, weights, local):
     """Return the folder of a model.
 
-    A broken download leaves some of the files, and older versions of the library don't say that
-    others are missing. So the file that completes the model comes last.
+    A broken download leaves some of the files, and the cache of another program may lack others.
+    So the file that completes the model comes last.
     """
     patterns = []
 
-    def get(names, paths=('',)):
+    def get(names, *paths):
         patterns.extend(posixpath.join(path, name) for path in paths for name in names)
-        return _snapshot(name, revision, patterns, local)
+        options = {'allow_patterns': patterns, 'local_files_only': local}
+        return _ask(snapshot_download, name, revision, **options)
 
-    modules = modules_in_folder(get(_SMALL))
+    def get_weights(path):
+        """Get the first kind of weights that there is."""
+        for parts, last in _WEIGHTS:
+            if parts:
+                get(parts, path)
+            if weights_in_folder(os.path.join(get(last, path), path)):
+                return True
+        return False
+
+    modules = modules_in_folder(get(_SMALL, ''))
     if modules:
-        get([*_SMALL, 'config.json'], [module.path for module in modules if module.path])
-    folder = get(CONFIG_NAMES)
+        get([*_SMALL, 'config.json'], *(module.path for module in modules if module.path))
+    folder = get(CONFIG_NAMES, '')
     files = files_in_folder(folder)
-    needed = [(files.config, CONFIG_NAMES), (files.vocab, VOCAB_NAMES)]
-    if weights and all(found for found, _ in needed):
-        names = [name for _, names in _WEIGHTS for name in names]
-        dense = [module.path for module in modules if module.kind == 'Dense']
-        paths = (*dense, modules[0].path if modules else '')
-        needed += [(_get_weights(get, path), names) for path in paths]
-    for found, names in needed:
-        if not found:
-            raise SourceError(f'{_address(name, revision)} has none of {", ".join(names)}')
+    places = [modules[0].path if modules else '']
+    places += [module.path for module in modules if module.kind == 'Dense']
+    if not (files.config and files.vocab and (not weights or all(map(get_weights, places)))):
+        raise SourceError(f'{_address(name, revision)} lacks weights, configuration or vocabulary')
     return folder
-
-
-def _get_weights(get, path):
-    """Get the first kind of weights that a repository has; return whether it has any."""
-    for parts, last in _WEIGHTS:
-        if parts:
-            get(parts, [path])
-        folder = get(last, [path])
-        if weights_in_folder(os.path.join(folder, path)):
-            return True
-    return False
-
-
-def _snapshot(name, revision, patterns, local):
-    return _ask(snapshot_download, name, revision, allow_patterns=patterns, local_files_only=local)
 
 
 def _ask(method, name, revision, **options):
     try:
         return method(name, revision=revision, **options)
-    except Exception as error:  # of requests or httpx, by the library's version
-        raise SourceError(f'{_address(name, revision)}: {_reason(error)}') from error
+    except Exception as error:  # of the library, requests or httpx
+        raise SourceError(f'{_address(name, revision)}: {error}') from error
 
 
 def _address(name, revision):
     return f'{constants.ENDPOINT}/{name}' + (f' ({revision})' if revision else '')
-
-
-def _reason(error):
-    """Return why a request failed, by its kind, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    line = lines[0] if lines else type(error).__name__
-    if isinstance(error, GatedRepoError):
-        return 'its owner must admit you: ask on its page, then set HF_TOKEN or run hf auth login'
-    if isinstance(error, RepositoryNotFoundError):
-        return 'there is no such repository; if it is private, set HF_TOKEN or run hf auth login'
-    if isinstance(error, RevisionNotFoundError):
-        return 'there is no such revision'
-    if isinstance(error, (HfHubHTTPError, ValueError)) or getattr(error, 'errno', None):
-        return line
-    return f'the hub cannot be reached ({line})'

@@ -51,9 +51,9 @@ class Labels:
     def of(cls, model, files):
         """Return what a model's `Files` say."""
         fields = files.fields
-        names = _names({**fields, **_fields_beside(files)}, model)
-        task = fields.get('finetuning_task')
-        task = task if isinstance(task, str) and task else None
+        names, task = _names({**fields, **_fields_beside(files)}, model), None
+        if isinstance(fields.get('finetuning_task'), str):
+            task = fields['finetuning_task'] or None
         order, reason = label_order(files)
         if fields.get(LABEL_ORDER) in (GLUONNLP, ORIGINALS):
             order, reason = fields[LABEL_ORDER], f'its configuration says {LABEL_ORDER}'

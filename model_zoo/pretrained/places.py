@@ -1,8 +1,6 @@
 """From a name that says where a model is, such as a URL, to a folder or file on this machine."""
 
-import contextlib
 import hashlib
-import logging
 import os
 import posixpath
 import re
@@ -21,8 +19,6 @@ from .download import default_root, download
 from .files import SourceError
 
 __all__ = ['copy_of', 'unpacked']
-
-logger = logging.getLogger(__name__)
 
 _REPOSITORY = re.compile(r'(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w./-]*))?', re.ASCII)
 _ARCHIVES = ('.tar.gz', '.tgz', '.tar', '.tar.bz2', '.tar.xz', '.zip')
@@ -62,7 +58,10 @@ def local_path(name, weights=True, root=None):
     root = os.path.abspath(os.path.expanduser(root or default_root()))
     digest = hashlib.sha256(path.encode()).hexdigest()[:16]
     if path.startswith(('https://', 'http://')):
-        path, source = _downloaded(path, os.path.join(root, 'downloads', digest)), 'address'
+        name, source = os.path.basename(urlsplit(path).path), 'address'
+        if not name or name.startswith('.'):
+            raise InputError(f'{path!r} is the address of no file')
+        path = download(path, os.path.join(root, 'downloads', digest, name))
     elif remote.is_url(path):
         with reporting(f'cannot read {path!r}', error_class=PretrainedNotFoundError):
             path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
@@ -73,13 +72,6 @@ def local_path(name, weights=True, root=None):
 
 def _is_archive(name):
     return name.lower().endswith(_ARCHIVES)
-
-
-def _downloaded(address, folder):
-    name = os.path.basename(urlsplit(address).path)
-    if not name or name.startswith('.'):
-        raise InputError(f'{address!r} is the address of no file')
-    return download(address, os.path.join(folder, name))
 
 
 def _from_hub(name, weights):
@@ -111,17 +103,16 @@ def copy_of(url, folder):
         files, base, inner = remote.sizes_in(url), url, (name,)
     if not files:
         raise FileNotFoundError(2, 'there is no such file or folder', url)
+
+    def fill(new):
+        for file in files:
+            remote.download(remote.join(base, file), os.path.join(new, inner[0], *file.split('/')))
+        for other in os.listdir(folder):
+            if not other.startswith('.'):
+                shutil.rmtree(os.path.join(folder, other), ignore_errors=True)
+
     version = hashlib.sha256(repr(files).encode()).hexdigest()[:16]
-    target = os.path.join(folder, version)
-    with _made_once(target) as temporary:
-        if temporary:
-            for file in files:
-                copy = os.path.join(temporary, inner[0], *file.split('/'))
-                remote.download(remote.join(base, file), copy)
-            for other in os.listdir(folder):
-                if not other.startswith('.'):
-                    shutil.rmtree(os.path.join(folder, other), ignore_errors=True)
-    return os.path.join(target, *inner)
+    return os.path.join(_made_once(os.path.join(folder, version), fill), *inner)
 
 
 def unpacked(path, root):
@@ -129,36 +120,32 @@ def unpacked(path, root):
 
     Nothing leaves the folder.
     """
+
+    def fill(new):
+        # what would lead out of the folder is refused (tar) or left out (zip)
+        options = {} if path.endswith('.zip') else {'filter': 'data'}
+        try:
+            shutil.unpack_archive(path, new, **options)
+        except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
+            raise InputError(f'{path!r} is damaged or refused: {error}') from error
+
     with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]
         target = os.path.join(root, 'unpacked', f'{name}-{sha256_of(path)[:16]}')
-        with _made_once(target) as temporary:
-            if temporary:
-                _unpack(path, temporary)
-    entries = os.listdir(target)
+        entries = os.listdir(_made_once(target, fill))
     inner = os.path.join(target, entries[0]) if len(entries) == 1 else target
     return inner if os.path.isdir(inner) else target
 
 
-def _unpack(path, folder):
-    # what would lead out of the folder is refused (tar) or left out (zip)
-    options = {} if path.endswith('.zip') else {'filter': 'data'}
-    try:
-        shutil.unpack_archive(path, folder, **options)
-    except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
-        raise InputError(f'{path!r} is damaged or refused: {error}') from error
-
-
-@contextlib.contextmanager
-def _made_once(target):
-    """Give a temporary folder that becomes `target`; None if that exists. One process at a time."""
+def _made_once(target, fill):
+    """Make a folder, whose files ``fill(folder)`` writes, unless it exists; returns its path."""
     folder = make_writable_dir(os.path.dirname(target))
+    # one process at a time
     with filelock.FileLock(os.path.join(folder, '.lock')):
-        if os.path.isdir(target):
-            yield None
-            return
-        with tempfile.TemporaryDirectory(prefix='.', dir=folder) as temporary:
-            new = os.path.join(temporary, 'new')
-            os.mkdir(new)
-            yield new
-            os.replace(new, target)
+        if not os.path.isdir(target):
+            with tempfile.TemporaryDirectory(prefix='.', dir=folder) as temporary:
+                new = os.path.join(temporary, 'new')
+                os.mkdir(new)
+                fill(new)
+                os.replace(new, target)
+    return target

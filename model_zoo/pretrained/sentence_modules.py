@@ -1,18 +1,19 @@
 """From token vectors to a sentence vector, as a model of sentence-transformers does it."""
 
+import dataclasses
 import glob
 import math
 import os
 import shutil
 
 import numpy as np
-import safetensors.numpy
 
 from ..checkpoint.readers import kept_sums, read_tensors, weights_in_folder
+from ..checkpoint.tensor_files import write_safetensors
 from ..errors import CheckpointError, InputError, UnknownNameError, reporting
 from ..util.arrays import pool
-from ..util.files import atomic_write, write_json
-from ..util.reading import read_json
+from ..util.files import write_json
+from ..util.reading import check_json, read_json
 from .files import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder, read_tokenizer_config
 
 __all__ = [
@@ -42,6 +43,7 @@ _ACTIVATIONS = {
 _TINY = 1e-12
 
 
+@dataclasses.dataclass(frozen=True)
 class SentenceModules:
     """The modules after the transformer, and how a sentence is prepared.
 
@@ -53,20 +55,13 @@ class SentenceModules:
         Name -> the text that precedes a sentence.
     """
 
-    def __init__(
-        self,
-        modes=('mean',),
-        steps=(),
-        max_length=None,
-        lowers=False,
-        prompts=None,
-        default_prompt=None,
-        counts_prompt=True,
-    ):
-        self.modes, self.steps = tuple(modes), tuple(steps)
-        self.max_length, self.lowers = max_length, lowers
-        self.prompts, self.default_prompt = dict(prompts or {}), default_prompt
-        self.counts_prompt = counts_prompt
+    modes: tuple = ('mean',)
+    steps: tuple = ()
+    max_length: int | None = None
+    lowers: bool = False
+    prompts: dict = dataclasses.field(default_factory=dict)
+    default_prompt: str | None = None
+    counts_prompt: bool = True
 
     def prompt(self, name=None):
         """Return the text of a prompt, by default of `default_prompt`; empty if there is none."""
@@ -105,7 +100,7 @@ def normalized(vector):
 
 
 #: data set of the catalogue, whose weights also come without the files that say the rest -> modules
-KNOWN = {'all_minilm_l6_v2': SentenceModules(steps=[normalized], max_length=256)}
+KNOWN = {'all_minilm_l6_v2': SentenceModules(steps=(normalized,), max_length=256)}
 
 
 def modules_of(files):
@@ -113,22 +108,23 @@ def modules_of(files):
     if files.modules is None or files.modules in KNOWN:
         return KNOWN.get(files.modules)
     folder = files.modules
-    modules, options, steps = modules_in_folder(folder), {}, []
-    for module in modules[1:]:
+    first, *modules = modules_in_folder(folder)
+    options, steps = {}, []
+    for module in modules:
         path = os.path.join(folder, module.path)
-        if module.kind == 'Pooling' and 'modes' not in options and not steps:
-            options.update(_read_pooling(path))
-        elif module.kind == 'Dense' and 'modes' in options:
+        if module.kind == 'Pooling' and not options and not steps:
+            options = _read_pooling(path)
+        elif module.kind == 'Dense' and options:
             steps.append(_read_dense(path))
-        elif module.kind == 'Normalize' and 'modes' in options:
+        elif module.kind == 'Normalize' and options:
             steps.append(normalized)
         elif module.kind != 'Dropout':
             raise InputError(
                 f'{folder!r} has a part {module.kind} that is not supported here; there are one '
                 'Pooling, then Dense, Normalize and Dropout'
             )
-    settings = _settings(folder, os.path.join(folder, modules[0].path))
-    return SentenceModules(steps=steps, **options, **settings)
+    settings = _settings(folder, os.path.join(folder, first.path))
+    return SentenceModules(steps=tuple(steps), **options, **settings)
 
 
 def _read_pooling(folder):
@@ -137,10 +133,9 @@ def _read_pooling(folder):
     if modes is None:
         modes = [mode for mode, name in _MODES.items() if fields.get(name)] or ['mean']
     modes = modes if isinstance(modes, list) else [modes]
-    for mode in modes:
-        if not isinstance(mode, str) or mode not in _MODES:
-            raise UnknownNameError.of(f'pooling in {folder!r}', mode, _MODES)
-    return {'modes': modes, 'counts_prompt': fields.get('include_prompt', True)}
+    for mode in map(str, modes):
+        UnknownNameError.check(f'pooling in {folder!r}', mode, _MODES)
+    return {'modes': tuple(modes), 'counts_prompt': fields.get('include_prompt', True)}
 
 
 def _read_dense(folder):
@@ -155,35 +150,31 @@ def _read_dense(folder):
         )
     path = weights_in_folder(folder) or os.path.join(folder, 'model.safetensors')
     tensors, _ = read_tensors(path)
-    with reporting(
-        f'{path!r} is not a dense layer', error_class=CheckpointError, errors=LookupError
-    ):
-        weight = tensors['linear.weight'].astype(np.float32)
-        bias = tensors.get('linear.bias', np.zeros(weight.shape[0])).astype(np.float32)
+    if 'linear.weight' not in tensors:
+        raise CheckpointError(f'{path!r} is not a dense layer')
+    weight = tensors['linear.weight'].astype(np.float32)
+    bias = tensors.get('linear.bias', np.zeros(weight.shape[0])).astype(np.float32)
     activate = _ACTIVATIONS[name]
     return lambda vector: activate(weight @ vector + bias)
 
 
 def _settings(folder, transformer):
     """Return how sentences are prepared for the first part, in the folder `transformer`."""
-    fields = {}
-    for name in SENTENCE_CONFIGS:
-        fields = fields or read_tokenizer_config(transformer, name)
+    names = [name for name in SENTENCE_CONFIGS if os.path.isfile(os.path.join(transformer, name))]
+    fields = read_tokenizer_config(transformer, names[0]) if names else {}
     length = fields.get('max_seq_length')
     if length is None:
         length = read_tokenizer_config(transformer).get('model_max_length')
     model = read_tokenizer_config(folder, 'config_sentence_transformers.json')
-    prompts, default = model.get('prompts') or {}, model.get('default_prompt_name')
-    if not isinstance(prompts, dict) or not all(
-        isinstance(text, (str, type(None))) for text in (*prompts.values(), default)
-    ):
-        raise InputError(f'the prompts in {folder!r} are not texts with names: {prompts!r:.200}')
+    shape = {'prompts': dict[str, str | None] | None, 'default_prompt_name': str | None}
+    with reporting(f'cannot read the prompts in {folder!r}', errors=ValueError):
+        check_json(model, shape)
     is_number = isinstance(length, (int, float)) and -math.inf < length < math.inf
     return {
         'max_length': int(length) if is_number else None,
         'lowers': bool(fields.get('do_lower_case')),
-        'prompts': prompts,
-        'default_prompt': default,
+        'prompts': model.get('prompts') or {},
+        'default_prompt': model.get('default_prompt_name'),
     }
 
 
@@ -193,20 +184,21 @@ def copy_sentence_modules(files, folder):
     Returns the paths of the files.
     """
     source, own = files.modules, modules_of(files)
-    names = ['config_sentence_transformers.json']
     content = read_json(os.path.join(source, MODULES_NAME))
+    sources = [os.path.join(source, 'config_sentence_transformers.json')]
     for module in content[1:]:
-        paths = glob.glob(os.path.join(glob.escape(source), module['path'], '*'))
-        names += [os.path.relpath(path, source) for path in paths]
-    names = [name for name in names if os.path.isfile(os.path.join(source, name))]
-    for name in names:
-        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-        shutil.copyfile(os.path.join(source, name), os.path.join(folder, name))
+        sources += glob.glob(os.path.join(glob.escape(source), module['path'], '*'))
+    paths = []
+    for path in filter(os.path.isfile, sources):
+        paths.append(os.path.join(folder, os.path.relpath(path, source)))
+        os.makedirs(os.path.dirname(paths[-1]), exist_ok=True)
+        shutil.copyfile(path, paths[-1])
     content[0]['path'] = ''
     sentences = {'max_seq_length': own.max_length, 'do_lower_case': own.lowers}
-    write_json(os.path.join(folder, SENTENCE_CONFIGS[0]), sentences)
-    write_json(os.path.join(folder, MODULES_NAME), content)
-    return [os.path.join(folder, name) for name in (*names, SENTENCE_CONFIGS[0], MODULES_NAME)]
+    for name, value in {SENTENCE_CONFIGS[0]: sentences, MODULES_NAME: content}.items():
+        paths.append(os.path.join(folder, name))
+        write_json(paths[-1], value)
+    return paths
 
 
 def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers=False, dense=None):
@@ -226,20 +218,20 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers
     contents = {
         os.path.join(paths[1], 'config.json'): {'word_embedding_dimension': units, **modes},
         SENTENCE_CONFIGS[0]: {'max_seq_length': max_length, 'do_lower_case': lowers},
-        MODULES_NAME: modules,  # last: it makes the folder a model of sentence-transformers
     }
     for path in paths:
         os.makedirs(os.path.join(folder, path), exist_ok=True)
     with kept_sums(folder, begin=True) as written:
         if dense is not None:
-            sizes = {'in_features': units, 'out_features': len(dense[1]), 'bias': True}
-            identity = 'torch.nn.modules.linear.Identity'
-            written += [os.path.join(folder, paths[-1], 'config.json')]
-            write_json(written[-1], {**sizes, 'activation_function': identity})
-            written += [os.path.join(folder, paths[-1], 'model.safetensors')]
-            tensors = dict(zip(('linear.weight', 'linear.bias'), dense))
-            with atomic_write(written[-1], mode='wb') as file:
-                file.write(safetensors.numpy.save(tensors))
+            contents[os.path.join(paths[-1], 'config.json')] = {
+                'in_features': units,
+                'out_features': len(dense[1]),
+                'bias': True,
+                'activation_function': 'torch.nn.modules.linear.Identity',
+            }
+            written.append(os.path.join(folder, paths[-1], 'model.safetensors'))
+            write_safetensors(written[-1], dict(zip(('linear.weight', 'linear.bias'), dense)))
+        contents[MODULES_NAME] = modules  # last: it makes the folder one of sentence-transformers
         for name, content in contents.items():
             written.append(os.path.join(folder, name))
             write_json(written[-1], content)

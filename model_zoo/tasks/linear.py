@@ -74,10 +74,8 @@ def _classes(vectors, labels, units, class_weight, seed):
 
 
 def _binary(vectors, labels, class_weight, seed):
-    if len(np.unique(labels)) == 1:
-        return np.zeros((1, vectors.shape[1])), np.array([100.0 if labels[0] else -100.0]), None
-    model = _logistic(vectors, labels.astype(int), class_weight, seed)
-    return model.coef_, model.intercept_, model.C
+    weight, bias, strength = _classes(vectors, labels.astype(int), 2, class_weight, seed)
+    return weight[1:] - weight[:1], bias[1:] - bias[:1], strength
 
 
 def _logistic(vectors, labels, class_weight, seed):

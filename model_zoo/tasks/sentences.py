@@ -77,22 +77,18 @@ def read_sentences(
             elif len(text_columns) == 2:
                 score_column = find_column(row, [SCORE_COLUMN])
             kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
-        texts = tuple(row.get(name) for name in text_columns)
-        missing = [name for name, text in zip(text_columns, texts) if not _is_text(text)]
+        texts = {name: row.get(name) for name in text_columns}
+        missing = [n for n, text in texts.items() if not (isinstance(text, str) and text.strip())]
         if missing:
             skipped += 1
             if skip_empty:
                 continue
             raise InputError(EMPTY, where=where._replace(column=missing[0]))
         score = _score(row.get(score_column), where) if kind == 'scored' else None
-        examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
+        examples.append(SentenceExample(tuple(map(str.strip, texts.values())), score))
     if skipped:
         logger.warning('%s: skipped %d rows without a text', segment, skipped)
     return SentenceSet(kind, examples)
-
-
-def _is_text(value):
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _records(source, segment, encoding):
@@ -158,18 +154,12 @@ class SentenceTask(Task):
         if kind not in LOSSES[settings.loss]:
             kinds = ' or '.join(LOSSES[settings.loss])
             raise InputError(f'{settings.loss} learns from {kinds}, not {kind}', field='loss')
-        self._highest = self._highest_score(rows['train'])
-
-    def _highest_score(self, rows):
-        """Return the score that a label of 1 stands for; all scores must be from 0 to it."""
-        scores = [row.score for row in rows if row.score is not None]
-        highest = self.settings.max_score or max(scores, default=1.0) or 1.0
+        # a label of 1 stands for the highest score
+        scores = [row.score for row in rows['train'] if row.score is not None]
+        highest = self._highest = settings.max_score or max(scores, default=1.0) or 1.0
         if scores and not 0 <= min(scores) <= max(scores) <= highest:
-            raise InputError(
-                f'the scores are from {min(scores):g} to {max(scores):g}, and must be from 0 to '
-                f'`max_score`, which is {highest:g}'
-            )
-        return highest
+            problem = f'the scores are from {min(scores):g} to {max(scores):g}'
+            raise InputError(f'{problem}, and must be from 0 to `max_score`, {highest:g}')
 
     def model_options(self):
         return {'pooling': self.settings.pooling}
@@ -218,9 +208,6 @@ class SentenceTask(Task):
         if kind == 'triplets':
             scores['accuracy'] = float((cosines[:, 0] > cosines[:, 1]).mean())
         return scores
-
-    def analyze(self, data, outputs):
-        return None
 
     def write(self, folder, segment, data, outputs):
         name = f'{segment}_similarities.tsv'

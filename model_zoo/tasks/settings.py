@@ -56,28 +56,22 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
 
     title = 'task'
 
-    task_name: str | None = setting(
-        None, 'a known task, such as MRPC, or custom, the default for files of your own', 'usual'
-    )
+    task_name: str | None = setting(None, 'such as MRPC; custom for files of your own', 'usual')
     text_columns: list[str] | None = setting(
         None, 'one or two text columns', 'free', excludes='text_column text_pair_column'
     )
     text_column: str | None = setting(None, 'name or number of the text column', 'usual free')
-    text_pair_column: str | None = setting(
-        None, 'column of the second text of a pair', 'usual free', needs='text_column'
-    )
-    label_column: str | None = setting(
-        None, 'name or number (from 0) of the label column; default: the usual names', 'usual free'
-    )
+    text_pair_column: str | None = setting(None, 'second text', 'usual free', needs='text_column')
+    label_column: str | None = setting(None, 'name or number; default: a usual name', 'usual free')
     labels: list[str] | None = setting(
-        None, "in the outputs' order; default: the model's, or of the training file, sorted"
+        None, "in the outputs' order; default: the model's, or the training file's, sorted"
     )
     skip_empty: bool = setting(False, 'leave out rows without a text or a label')
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers', 'usual')
     multi_label: bool = setting(
         False,
-        'custom task: a text has any number of labels, separated by commas',
+        'a text has any number of labels, separated by commas',
         'usual',
         excludes='regression',
     )
@@ -89,21 +83,13 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
         excludes='freeze comm_backend',
     )
     class_weights: list[str] | None = setting(
-        None,
-        "balanced, or labels' weights in the loss, such as bad=3 good=1",
-        excludes='regression multi_label',
+        None, 'balanced, or weights such as bad=3 good=1', excludes='regression multi_label'
     )
-    label_order: str = setting(
-        GLUONNLP, "of a new model's labels", 'free', choices=[GLUONNLP, ORIGINALS]
-    )
+    label_order: str = setting(GLUONNLP, 'of new models', 'free', choices=[GLUONNLP, ORIGINALS])
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
-    do_predict: bool = setting(
-        False, 'also write test_results.tsv; alone: `only_inference` on the test set', 'free'
-    )
-    do_eval: bool | None = setting(
-        None, 'evaluate; training does so anyway; alone: `only_inference`', 'free'
-    )
+    do_predict: bool = setting(False, 'write test_results.tsv; alone: `only_inference`', 'free')
+    do_eval: bool | None = setting(None, 'evaluate; alone: `only_inference`', 'free')
 
     def derived(self):
         values, labels = super().derived(), self.labels
@@ -161,16 +147,10 @@ class SquadSettings(
 
     title = 'task'
 
-    version_2: bool = setting(
-        False, 'a question may have no answer', 'usual', aliases='version_2_with_negative'
-    )
-    f1_characters: bool | None = setting(
-        None, 'F1 over characters; default: if the dev file is called KorQuAD or DRCD'
-    )
+    version_2: bool = setting(False, 'SQuAD 2.0', 'usual', aliases='version_2_with_negative')
+    f1_characters: bool | None = setting(None, 'F1 over characters; default: for KorQuAD, DRCD')
     strict: bool = setting(False, 'refuse files with questions that cannot be used')
-    null_score_diff_threshold: float = setting(
-        0.0, 'say "no answer" if its score exceeds the best answer\'s by more'
-    )
+    null_score_diff_threshold: float = setting(0.0, 'by which "no answer" must be better')
     max_length: int = token_limit(384)
     doc_stride: Count = setting(128, 'tokens between the starts of two windows', 'usual')
     max_query_length: Count = setting(64, 'in tokens; longer questions are truncated')
@@ -194,18 +174,12 @@ class TaggingSettings(
 
     word_column: int = setting(0, 'from 0; negative numbers count from the end', 'usual')
     label_column: int = setting(-1, 'column of the labels, counted in the same way', 'usual')
-    tag_column: str | None = setting(
-        None, "the labels' column in JSON, Parquet, datasets and rows; default: the usual names"
-    )
+    tag_column: str | None = setting(None, 'of labels in JSON, Parquet, datasets and rows')
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
     max_length: int = token_limit(180, 'in tokens; longer sentences are read in windows')
-    dropout_prob: float | None = setting(
-        None, "dropout of the last layer; default: BERT's", at_least=0, below=1
-    )
-    cased: bool | None = setting(
-        None, 'use the weights for cased English, not uncased', excludes='dataset'
-    )
+    dropout_prob: float | None = setting(None, "of the head; default: BERT's", at_least=0, below=1)
+    cased: bool | None = setting(None, 'cased English, not uncased', excludes='dataset')
 
     def derived(self):
         values = super().derived()
@@ -219,17 +193,11 @@ class SentenceSettings(
 ):
     """Settings of a sentence encoder."""
 
-    text_columns: list[str] | None = setting(
-        None, 'names of two or three columns; default: the usual names'
-    )
+    text_columns: list[str] | None = setting(None, 'two or three; default: the usual names')
     score_column: str | None = setting(None, 'default: score, if it exists', 'usual')
     skip_empty: bool = setting(False, 'leave out rows without a text')
-    max_score: float | None = setting(
-        None, 'of identical texts; default: the highest of the training set', above=0
-    )
-    loss: str | None = setting(
-        None, 'default: cosine for scored pairs, else in_batch', 'usual', choices=list(LOSSES)
-    )
+    max_score: float | None = setting(None, 'of equal texts; default: the highest found', above=0)
+    loss: str | None = setting(None, 'default: by the examples', 'usual', choices=list(LOSSES))
     scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0)
     margin: float = setting(0.5, 'for triplet: margin between the cosines', above=0)
     pooling: str | None = setting(None, "default: the model's, else mean", choices=POOLINGS)
@@ -254,25 +222,17 @@ class LanguageModelSettings(
     title = 'text'
 
     text_column: str | None = text_column()
-    max_length: int | None = token_limit(
-        None, "tokens per block; default: the model's context", 'block_size'
-    )
+    max_length: int | None = token_limit(None, "of a block; default: the model's", 'block_size')
     tgt_len: Count | None = setting(None, "of Transformer-XL's segments; default: the model's")
     ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
     mem_len: int | None = setting(None, "positions in the model's memory")
-    split_special_tokens: bool = setting(
-        False, "read special tokens in a text, such as GPT-2's <|endoftext|>, as other text"
-    )
+    split_special_tokens: bool = setting(False, 'read <|endoftext|> and the like as other text')
     learn_vocab: Count | None = setting(
-        None,
-        'learn a vocabulary of at most N byte pairs (GPT-2) or words (Transformer-XL)',
-        'usual',
-        excludes='vocab_file',
-        needs='from_scratch',
+        None, 'at most N byte pairs or words', 'usual', excludes='vocab_file', needs='from_scratch'
     )
     cutoffs: list[int] | None = setting(
         None,
-        "where Transformer-XL's vocabulary is split; default: by the words' frequencies",
+        "where Transformer-XL's vocabulary is split",
         flag={'nargs': '*'},
         needs='from_scratch',
     )
@@ -291,9 +251,7 @@ class SampleSettings(Settings):
 
     title = 'samples that are made from a text'
 
-    masked_lm_only: bool | None = setting(
-        None, 'samples of full sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA'
-    )
+    masked_lm_only: bool | None = setting(None, 'full sentences, not pairs; default: by the model')
     max_length: int = token_limit(128, at_least=5)
     max_predictions_per_seq: Count = setting(20, 'masks per sample')
     masked_lm_prob: float = setting(0.15, 'share of masked tokens', above=0, at_most=1)
@@ -327,18 +285,12 @@ class MaskedLMSettings(
     title = 'data'
 
     pregenerated_data: str | None = setting(
-        None,
-        "instead of `train_file`: .npz or pytorch-pretrained-bert's epoch_N.json; or their folder",
-        'usual',
+        None, 'instead of `train_file`: .npz or epoch_N.json, or their folder', 'usual'
     )
-    dev_data: str | None = setting(
-        None, 'instead of `dev_file`: .npz, or their folder', 'free', excludes='dev_file'
-    )
+    dev_data: str | None = setting(None, '.npz, or their folder', 'free', excludes='dev_file')
     text_column: str | None = text_column()
     do_lower_case: bool | None = lower_case()
-    num_workers: int = setting(
-        1, 'processes that make samples; 0: a thread of this one', 'free', at_least=0
-    )
+    num_workers: int = setting(1, 'processes; 0: a thread of this one', 'free', at_least=0)
 
     def derived(self):
         return {
@@ -370,58 +322,38 @@ class PretrainingSettings(
 
     title = 'data'
 
-    train_file: str | None = setting(
-        None,
-        'training data: .npz of create_pretraining_data.py; wildcards, commas',
-        'usual',
-        aliases='data',
-    )
+    train_file: str | None = setting(None, '.npz files; wildcards, commas', 'usual', aliases='data')
     dev_file: str | None = setting(None, 'data to evaluate on', 'usual free', aliases='data_eval')
     batch_size: Count | None = setting(None, 'per GPU or worker; default: 8', 'usual size')
     total_batch_size: Count | None = setting(
-        None,
-        'per update: `batch_size` x GPUs x `accumulate`',
-        'usual free',
-        excludes='batch_tokens',
+        None, 'of an update, on all GPUs', 'usual free', excludes='batch_tokens'
     )
     batch_size_eval: Count | None = setting(
         None, 'per worker; default: 8', 'free', aliases='dev_batch_size eval_batch_size'
     )
     total_batch_size_eval: Count | None = setting(None, '`batch_size_eval` x workers', 'free')
     max_eval_steps: Count | None = setting(None, 'maximum number of evaluation batches', 'free')
-    use_avg_len: bool = setting(
-        False, '`batch_size` counts tokens, not samples', excludes='batch_tokens'
-    )
-    num_buckets: Count = setting(
-        1, f'of similar lengths; `batch_tokens` has {NUM_BUCKETS} instead of 1'
-    )
+    use_avg_len: bool = setting(False, '`batch_size` counts tokens', excludes='batch_tokens')
+    num_buckets: Count = setting(1, f'of lengths; with `batch_tokens` {NUM_BUCKETS} instead of 1')
     circle_length: Count = setting(2, 'number of shards to mix at a time')
-    synthetic_data: bool = setting(
-        False, 'train on random words, to measure speed', excludes='batch_tokens'
-    )
+    synthetic_data: bool = setting(False, 'random words, to measure speed', excludes='batch_tokens')
     dummy_data_len: Count | None = setting(None, 'length of `synthetic_data`')
     raw: bool = setting(False, '`train_file` and `dev_file` are text: make samples on the fly')
     eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', 'free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
     num_dataset_workers: Count = setting(4, 'with `raw`: processes that make samples', 'free')
-    training_steps: Count = setting(
-        20, 'number of updates', 'usual total', aliases='num_steps num_train_steps'
-    )
+    training_steps: Count = setting(20, None, 'usual total', aliases='num_steps num_train_steps')
     accumulate: Count = setting(1, 'number of batches per update', 'number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
     start_step: Count | None = setting(None, 'continue from the checkpoint of this step', 'free')
-    phase2: bool = setting(
-        False, 'second phase: start from the end of the first one', needs='phase1_num_steps'
-    )
+    phase2: bool = setting(False, 'begin where the first phase ended', needs='phase1_num_steps')
     phase1_num_steps: Count | None = setting(
         None, '`training_steps` of the first phase in this `output_dir`', needs='phase2'
     )
     eval_interval: Count = setting(50000, 'in updates', 'free')
     profile: str | None = setting(None, 'file for the profile of updates 10 to 13', 'free')
     verbose: bool = setting(False, None, 'free')
-    pretrained: bool = setting(
-        False, 'start from the pretrained weights of `model`', excludes='from_scratch'
-    )
+    pretrained: bool = setting(False, 'start from the weights of `model`', excludes='from_scratch')
 
     def derived(self):
         values = super().derived()

@@ -139,16 +139,15 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
         if name in ids:
             raise InputError(f'the id {name!r} is already in use', where=where)
         ids.add(name)
-        try:
-            answers, start = _answers_of(entry, version_2, training)
-        except ValueError as error:
-            problem = InputError(f'the question {name!r} {error}', where=where)
-            if isinstance(error, InputError):
-                raise problem from None
-            skipped.append(problem)
-        else:
-            found = name, entry['question'], len(paragraphs) - 1, answers, start
-            questions.append(Question(*found))
+        if entry.get('is_impossible') and not (entry.get('answers') or version_2):
+            problem = f'the question {name!r} has no answer: use `version_2` for such data'
+            raise InputError(problem, where=where)
+        answers, start, problem = _answers_of(entry, version_2, training)
+        if problem:
+            skipped.append(InputError(f'the question {name!r} {problem}', where=where))
+            continue
+        found = name, entry['question'], len(paragraphs) - 1, answers, start
+        questions.append(Question(*found))
     if not ids:
         raise InputError(f'{path} has no questions')
     if any(question.answers is not None for question in questions):
@@ -207,12 +206,10 @@ def _entries(row, number):
         entries = [{'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}]
     else:
         check_json(row['paragraphs'], list, 'paragraphs')
+        entries = []
         for each in row['paragraphs']:
             check_json(each, {'context': AnyText, 'qas': list[dict]}, 'paragraphs')
-        context_of = [
-            (entry, each['context']) for each in row['paragraphs'] for entry in each['qas']
-        ]
-        entries = [{**entry, 'context': context} for entry, context in context_of]
+            entries += [{**entry, 'context': each['context']} for entry in each['qas']]
     for entry in entries:
         check_json(entry, _ENTRY)
         for answer in entry.get('answers') or ():
@@ -233,30 +230,25 @@ def _answers(row):
 
 
 def _answers_of(entry, version_2, training):
-    """Return a question's answers, and the place of the first one if it is to be learned.
-
-    A ValueError says that the question must be skipped.
+    """Return a question's answers, the place of the first one if it is to be learned, and a problem
+    for which the question must be skipped.
     """
     answers, impossible = entry.get('answers'), entry.get('is_impossible')
     if answers is None and not impossible:
-        if training:
-            raise ValueError('has no answers')
-        return None, None
+        return None, None, training and 'has no answers'
     texts = tuple(answer['text'] for answer in answers or ())
     if impossible and texts:
-        raise ValueError("has answers, and its 'is_impossible' is true")
-    if impossible and not version_2:
-        raise InputError('has no answer: use `version_2` for data with such questions')
+        return None, None, "has answers, and its 'is_impossible' is true"
     if not texts and (impossible is False or not version_2):
-        raise ValueError("has no answer, and its 'is_impossible' is not true")
+        return None, None, "has no answer, and its 'is_impossible' is not true"
     if not training or not texts:
-        return texts, None
+        return texts, None, None
     for number, answer in enumerate(answers):
         start = _place(answer, entry['context'])
         if start is not None:
-            return (answer['text'], *texts[:number], *texts[number + 1 :]), start
-    text, start = texts[0], answers[0].get('answer_start')
-    raise ValueError(f'has the answer {text!r}, which is not at its answer_start {start!r:.40}')
+            return (answer['text'], *texts[:number], *texts[number + 1 :]), start, None
+    place = f'{answers[0].get("answer_start")!r:.40}'
+    return None, None, f'has the answer {texts[0]!r}, which is not at its answer_start {place}'
 
 
 def _place(answer, context):
@@ -483,7 +475,11 @@ def find_answers(
             best.append(('', *null[1:]))
         if not best or (version_2 and len(best) == 1):
             best.insert(0, NOTHING)
-        answers.nbest[question.id] = _with_probabilities(best)
+        shares = softmax(np.array([start + end for _, start, end in best])).tolist()
+        answers.nbest[question.id] = [
+            {'text': text, 'probability': share, 'start_logit': start, 'end_logit': end}
+            for (text, start, end), share in zip(best, shares)
+        ]
         answers.predictions[question.id] = best[0][0]
         if version_2:
             text, start, end = next((span for span in best if span[0]), NOTHING)
@@ -504,14 +500,6 @@ def write_answers(folder, answers, prefix=''):
     for name, content in files.items():
         write_json(os.path.join(folder, name), content)
     return list(files)
-
-
-def _with_probabilities(best):
-    probabilities = softmax(np.array([start + end for _, start, end in best]))
-    return [
-        {'text': text, 'probability': float(share), 'start_logit': start, 'end_logit': end}
-        for (text, start, end), share in zip(best, probabilities)
-    ]
 
 
 def _spans(features, question, scores, n_best_size, longest):

@@ -412,9 +412,10 @@ class Task:
 
     def analyze(self, data, outputs):
         """Return the `error_analysis` of a labelled set, or None; by default of classes."""
-        labels, target = self.numbers(data.rows), self.target
+        target = self.target
         if target is None:
             return None
+        labels = self.numbers(data.rows)
         guess, baseline = target.baseline(labels)
         losses = target.losses(labels, outputs).reshape(len(labels), -1)
         return error_analysis(
@@ -483,9 +484,6 @@ class TextTask(Task):
         return None
 
     def decode(self, data, outputs):
-        return None
-
-    def analyze(self, data, outputs):
         return None
 
 

@@ -4,8 +4,6 @@ Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in th
 pytorch-pretrained-bert 0.6.2; the words are the same for every string.
 """
 
-import itertools
-import operator
 import unicodedata
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -266,28 +264,16 @@ def _strip_accents(word, spans):
     """Decompose a word, and drop the nonspacing marks."""
     if word.isascii():
         return word, spans
-    parts = []
-    for char, span in zip(word, spans):
+    kept = []
+    for char, (start, end) in zip(word, spans):
         for part in unicodedata.normalize('NFD', char):
-            parts.append((unicodedata.combining(part), part, span))
-    chars, kept = [], []
-    for _, part, span in _canonical_order(parts):
-        if unicodedata.category(part) == 'Mn':
-            if kept:  # the accent lies where its letter does
-                start, end = kept[-1]
-                kept[-1] = (start, max(end, span[1]))
-        else:
-            chars.append(part)
-            kept.append(span)
-    return ''.join(chars), kept
-
-
-def _canonical_order(parts):
-    """Sort each run of combining characters by combining class, as NFD prescribes."""
-    ordered, combining_class = [], operator.itemgetter(0)
-    for _, run in itertools.groupby(parts, lambda part: part[0] > 0):
-        ordered += sorted(run, key=combining_class)  # in the same order, where the classes are 0
-    return ordered
+            if unicodedata.category(part) != 'Mn':
+                kept.append((start, end))
+            elif kept:  # the accent lies where its letter does
+                kept[-1] = kept[-1][0], max(kept[-1][1], end)
+    # of the whole word, since this sorts the marks that follow a letter
+    parts = unicodedata.normalize('NFD', word)
+    return ''.join(part for part in parts if unicodedata.category(part) != 'Mn'), kept
 
 
 def _split_punctuation(word, spans):

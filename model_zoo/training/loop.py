@@ -296,7 +296,6 @@ class TrainingLoop:
             guard = stack.enter_context(InterruptGuard())
             try:
                 self.workers.broadcast(self.block)
-                self.workers.prepare(self.updater.parameters)
                 self._call('on_start')
                 while not self.is_finished():
                     self._run_epoch(guard)

@@ -284,9 +284,7 @@ class DeviceSettings(Settings):
     gpu: int | None = gpu_number()
     gpus: str | None = setting(None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free')
     dtype: str = setting('float32', None, 'usual', choices=known.PRECISIONS)
-    loss_scale: float | None = setting(
-        None, 'with float16: fixed, such as 128; default, and 0: dynamic', at_least=0
-    )
+    loss_scale: float | None = setting(None, 'with float16; default, and 0: dynamic', at_least=0)
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')
 
     def derived(self):
@@ -299,9 +297,7 @@ class OptimizerSettings(Settings):
     optimizer: str = setting('bertadam', "bertadam, openaiadam, lamb, or one of MXNet's")
     lr: float = setting(3e-5, 'highest learning rate', 'usual', at_least=0, aliases='learning_rate')
     epsilon: float | None = setting(1e-6, 'epsilon of the optimizer', at_least=0)
-    wd: float = setting(
-        0.01, 'weight decay; none on biases and layer norms', at_least=0, aliases='weight_decay'
-    )
+    wd: float = setting(0.01, 'none on biases and layer norms', at_least=0, aliases='weight_decay')
     warmup_ratio: float = setting(
         0.1, 'share of updates to warm up in', at_least=0, below=1, aliases='warmup_proportion'
     )
@@ -317,9 +313,7 @@ class OutputSettings(Settings):
     log_interval: Count = setting(10, 'in updates', 'free')
     tensorboard: str | None = setting(None, 'folder for TensorBoard event files', 'free')
     ckpt_interval: Count = setting(1000, 'updates between checkpoints; epochs end with one', 'free')
-    keep_checkpoints: Count = setting(
-        2, 'number of epochs and checkpoints to keep; by default one of each at the end', 'free'
-    )
+    keep_checkpoints: Count = setting(2, 'newest ones, and epochs; at the end one of each', 'free')
     resume: bool = setting(
         False, 'from the newest checkpoint', 'usual run', excludes='overwrite_output_dir'
     )
@@ -331,12 +325,8 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 
     title = 'training'
 
-    epochs: float = setting(
-        3, 'may be a fraction', 'usual total', above=0, aliases='num_train_epochs'
-    )
-    training_steps: Count | None = setting(
-        None, 'number of updates, instead of `epochs`', 'total', aliases='max_steps'
-    )
+    epochs: float = setting(3, 'such as 0.5', 'usual total', above=0, aliases='num_train_epochs')
+    training_steps: Count | None = setting(None, 'replaces `epochs`', 'total', aliases='max_steps')
     batch_size: Count = setting(32, None, 'usual size', aliases='per_device_train_batch_size')
     dev_batch_size: Count = setting(
         8,
@@ -347,15 +337,9 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     accumulate: Count | None = setting(
         None, 'number of batches per update', 'number', aliases='gradient_accumulation_steps'
     )
-    early_stop: Count | None = setting(
-        None, 'stop after N epochs without a better score', aliases='early_stopping'
-    )
-    keep_state: bool = setting(
-        False, "keep the optimizer's state at the end, to resume a finished run", 'free'
-    )
-    as_bertadam: bool | None = setting(
-        None, "like pytorch-pretrained-bert, clip each parameter's gradient by itself"
-    )
+    early_stop: Count | None = setting(None, 'end after N worse epochs', aliases='early_stopping')
+    keep_state: bool = setting(False, 'keep what a finished run needs to be resumed', 'free')
+    as_bertadam: bool | None = setting(None, "clip each parameter's gradient by itself")
     save_last: str | None = setting(
         None,
         "also write the last epoch's model to `output_dir`, and use it to predict",
@@ -377,19 +361,14 @@ class BackendSettings(Settings):
     comm_backend: str | None = setting(
         None, 'horovod: train with the processes of horovodrun', 'free', choices=known.BACKENDS
     )
-    allreduce_dtype: str | None = setting(
-        None, 'horovod: send gradients in float16', choices=['float16']
-    )
+    allreduce_dtype: str | None = setting(None, 'of gradients that are sent', choices=['float16'])
 
 
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
     batch_tokens: Count | None = setting(
-        None,
-        'batches of examples of similar length, with up to N tokens and padding',
-        'size',
-        excludes='batch_size',
+        None, 'batches of similar lengths, with up to N tokens', 'size', excludes='batch_size'
     )
 
 
@@ -404,23 +383,14 @@ class ModelSettings(Settings):
         'usual',
         aliases='bert_model gpt_model model_name model_name_or_path',
     )
-    dataset: str | None = setting(
-        None,
-        "the data set it was pretrained on; default: the model's usual one",
-        aliases='bert_dataset gpt_dataset',
-    )
+    dataset: str | None = setting(None, 'it was pretrained on', aliases='bert_dataset gpt_dataset')
     pretrained_parameters: str | None = setting(
-        None,
-        'file of pretrained parameters without a head',
-        aliases='pretrained_bert_parameters pretrained_gpt_parameters',
+        None, 'file, without a head', aliases='pretrained_bert_parameters pretrained_gpt_parameters'
     )
     model_parameters: str | None = setting(None, "file of parameters, including the head's")
     from_scratch: bool = setting(False, 'start from random parameters')
     vocab_file: str | None = setting(
-        None,
-        "vocabulary, or SentencePiece model, to use instead of the model's",
-        'free',
-        aliases='sentencepiece',
+        None, "instead of the model's", 'free', aliases='sentencepiece'
     )
     hparams: list[str] | None = setting(None, "the model's size, such as num_layers=2,units=128")
     init_checkpoint: str | None = setting(
@@ -448,12 +418,7 @@ class SetSettings(Settings):
         aliases='eval_file eval_dataset dev_corpus predict_file',
     )
     dev_split: float | None = setting(
-        None,
-        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1',
-        'usual',
-        above=0,
-        below=1,
-        excludes='dev_file',
+        None, 'share of `train_file` to hold out', 'usual', above=0, below=1, excludes='dev_file'
     )
     test_file: str | None = setting(None, 'set to predict', 'usual free')
     encoding: str | None = text_encoding()
@@ -470,9 +435,7 @@ class InferenceSettings(Settings):
 
     title = 'task'
 
-    only_inference: bool = setting(
-        False, 'evaluate the dev set and predict the test set', 'usual free', excludes='resume'
-    )
+    only_inference: bool = setting(False, 'evaluate and predict', 'usual free', excludes='resume')
 
 
 class FinetuneSettings(
@@ -492,12 +455,8 @@ class FinetuneSettings(
     lr_schedule: str = setting(
         'linear', 'the learning rate after the warm-up', choices=['linear', 'cosine', 'constant']
     )
-    best_by: str | None = setting(
-        None, "dev score that chooses the epoch, such as macro_f1; default: the task's metric"
-    )
-    freeze: str | None = setting(
-        None, 'encoder, or N: keep the embeddings and all layers, or N, as they are'
-    )
+    best_by: str | None = setting(None, "dev score, such as macro_f1; default: the task's metric")
+    freeze: str | None = setting(None, 'encoder, or N layers, which stay as they are')
     engine: str = setting('mxnet', 'for `only_inference`', 'free', choices=known.ENGINES)
     precision: str | None = setting(
         None, 'of `engine`; default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8']
@@ -515,16 +474,12 @@ class DeploySettings(Settings):
     title = 'exported models and INT8'
 
     deploy: bool = setting(False, 'an exported model', 'free', needs='only_inference model_prefix')
-    model_prefix: str | None = setting(
-        None, 'read PREFIX-symbol.json and PREFIX-0000.params', 'free', needs='deploy'
-    )
+    model_prefix: str | None = setting(None, 'of PREFIX-symbol.json', 'free', needs='deploy')
     only_calibration: bool = setting(
         False, 'write a trained model in INT8, to `deploy`', 'free', excludes='deploy resume gpu'
     )
     num_calib_batches: Count = setting(5, 'number of batches of the dev set', 'free')
-    quantized_dtype: str = setting(
-        'auto', 'type of the activations', 'free', choices=known.QUANTIZED_DTYPES
-    )
+    quantized_dtype: str = setting('auto', 'of activations', 'free', choices=known.QUANTIZED_DTYPES)
     calib_mode: str = setting(
         'customize', 'ranges of activations', 'free', choices=known.CALIBRATION_MODES
     )

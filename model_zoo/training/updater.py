@@ -90,16 +90,12 @@ class HostTrainer(mx.gluon.Trainer):
     """
 
     def _update(self, ignore_stale_grad=False):
-        trained = [
-            (index, parameter)
-            for index, parameter in enumerate(self._params)
-            if parameter.grad_req != 'null'
-        ]
-        host = mx.cpu()
         updater = self._updaters[0]  # one for all devices, whose gradients are the same
-        for index, parameter in trained:
-            weight = parameter.list_data()[0].copyto(host)
-            grad = parameter.list_grad()[0].copyto(host)
+        for index, parameter in enumerate(self._params):
+            if parameter.grad_req == 'null':
+                continue
+            arrays = parameter.list_data()[0], parameter.list_grad()[0]
+            weight, grad = (array.copyto(mx.cpu()) for array in arrays)
             # states that a checkpoint has filled were made where the weights are
             updater.states_synced[index] = False
             updater(index, grad, weight)

@@ -1,6 +1,5 @@
 """Views of long work: its progress, and figures as PNG files, without a display."""
 
-import contextlib
 import io
 import logging
 import sys
@@ -68,43 +67,19 @@ def progress(items, unit, title=None, total=None, leave=False):
         total = len(items)
     if has_viewer():
         return open_bar(items, title, total, leave=leave, unit=f' {unit}')
-    return _logged(items, _counter(unit, title, total))
+    return _logged(items, unit, title, total)
 
 
-def _logged(items, advance):
-    for item in items:
-        advance(1)
-        yield item
-
-
-@contextlib.contextmanager
-def counted(unit, total=None, leave=False, has_bar=None):
-    """Return a context of ``advance(count)``, which says how many more items are done.
-
-    It shows what `progress` does, for items that are done in groups and come one by one.
-    """
-    if has_viewer() if has_bar is None else has_bar:
-        with open_bar(None, None, total, leave=leave, unit=f' {unit}') as bar:
-            yield bar.update
-        return
-    yield _counter(unit, None, total)
-
-
-def _counter(unit, title, total):
-    """Return ``advance(count)``, which logs a line every 30 seconds."""
+def _logged(items, unit, title, total):
     before = '' if title is None else f'{title}: '
     whole = '' if total is None else f' of {total}'
-    done, logged, time_logged = 0, None, 0.0
-
-    def advance(count):
-        nonlocal done, logged, time_logged
-        done, now = done + count, time.monotonic()
-        if logged is not None:
-            if now - time_logged < INTERVAL:
-                return
-            speed = (done - logged) / (now - time_logged)
-            logger.info('%s%d%s %s, %.2f %s/s', before, done, whole, unit, speed, unit)
-        # of items that come in groups, the first one's time is the group's
-        logged, time_logged = done, now
-
-    return advance
+    logged, time_logged = None, 0.0
+    for done, item in enumerate(items, 1):
+        now = time.monotonic()
+        if logged is None or now - time_logged >= INTERVAL:
+            if logged is not None:
+                speed = (done - logged) / (now - time_logged)
+                logger.info('%s%d%s %s, %.2f %s/s', before, done, whole, unit, speed, unit)
+            # of items that come in groups, the first one's time is the group's
+            logged, time_logged = done, now
+        yield item

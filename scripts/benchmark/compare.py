@@ -12,7 +12,7 @@
 ``generation``
     Greedy, by GPT-2 with random weights.
 ``training``
-    A step (forward, backward, clipping, Adam) of the ``--task``.
+    A step (forward, backward, clipping, Adam) of fine-tuning a classifier.
 ``serving``
     Requests for a classifier, each with one text of ``--file``, by several clients.
 
@@ -52,17 +52,15 @@ TITLES = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
 
 
 class Peer(NamedTuple):
-    """A peer's function, what it needs, its precisions, and its tasks of training."""
+    """A peer's function, what it needs, and its precisions."""
 
     name: str
     make: str
     needs: tuple[str, ...]
     precisions: tuple[str, ...] = ('float32',)
-    tasks: tuple[str, ...] = ()
 
 
 TORCH, HALF = ('torch', 'transformers'), ('float32', 'bfloat16')
-ORIGINAL = ('torch', 'pytorch_pretrained_bert')
 PEERS = {
     'forward': (
         Peer('gluonnlp', 'gluon:gluonnlp_forward', ('gluonnlp',)),
@@ -75,10 +73,8 @@ PEERS = {
     ),
     'generation': (Peer('torch', 'pytorch:generation', TORCH, HALF),),
     'training': (
-        Peer('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',), tasks=('classifier',)),
-        Peer('torch', 'pytorch:training', TORCH, HALF, ('classifier',)),
-        Peer('torch', 'pytorch:training', TORCH, tasks=('pretraining', 'gpt2')),
-        Peer('original', 'pytorch:original_training', ORIGINAL, tasks=('gpt2', 'transfo_xl')),
+        Peer('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',)),
+        Peer('torch', 'pytorch:training', TORCH, HALF),
     ),
     'serving': (Peer('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),),
 }
@@ -88,13 +84,6 @@ OURS = {
     'generation': 'gluon:generation',
     'training': 'gluon:training',
     'serving': 'programs:serve',
-}
-#: training's task -> layers, size of the vocabulary
-TASKS = {
-    'classifier': (12, None),
-    'pretraining': (12, None),
-    'gpt2': (12, 50257),
-    'transfo_xl': (6, 267735),
 }
 
 
@@ -114,12 +103,10 @@ def parse_arguments(argv=None):
     add('--rounds', type=int, default=10, help='turns of each contender')
     add('--seconds', type=float, default=60, help='limit for one case')
     add('--shapes', help='batch x length; of prompts with generation')
-    add('--layers', type=int, help='default: 12, and 6 of Transformer-XL')
+    add('--layers', type=int, default=12)
     add('--units', type=int, default=768, help="BERT's")
-    add('--vocab_size', type=int, help="GPT-2's and Transformer-XL's; default: the released ones'")
+    add('--vocab_size', type=int, default=50257, help="GPT-2's")
     add('--new_tokens', type=int, default=128, help='of generation')
-    add('--task', default='classifier', choices=TASKS, help='of training')
-    add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
     add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder) and serving')
     add('--file', help='of vectors and serving: one text per line')
     add('--count', type=int, default=400, help='how many of the texts')
@@ -132,10 +119,6 @@ def parse_arguments(argv=None):
     add('--page', metavar='FILE', help='page whose table is rewritten from the file of figures')
     # a plain object, which an older version's process can read
     args = argparse.Namespace(**vars(parser.parse_args(argv)))
-    if args.work != 'training':
-        args.task = {'generation': 'gpt2'}.get(args.work, 'classifier')
-    layers, vocab_size = TASKS[args.task]
-    args.layers, args.vocab_size = args.layers or layers, args.vocab_size or vocab_size
     if args.table and args.work not in TITLES:
         raise InputError(f'--table has no {args.work}; use --json')
     if args.work in ('vectors', 'serving') and not args.file:
@@ -163,7 +146,7 @@ def contenders(args):
         Contender(f'{peer.name} {precision}', peer.make, peer.needs, {'precision': precision})
         for precision in args.precision
         for peer in PEERS[args.work]
-        if precision in peer.precisions and args.task in (peer.tasks or TASKS)
+        if precision in peer.precisions
     ]
     older = [
         each._replace(name=f'{each.name} in {folder}', checkout=folder)
@@ -184,7 +167,6 @@ def cases(args):
     default = {'forward': '1x32,1x128,8x128,32x128', 'generation': '1x32,8x32'}
     text = args.shapes or default.get(args.work, '1x128,8x128')
     shapes = [tuple(map(int, shape.split('x'))) for shape in text.split(',')]
-    args.tgt_len = max(length for _, length in shapes)
     if args.work == 'generation':
         work, unit = lambda batch, _: batch * args.new_tokens, 'tokens/s'
     elif args.work == 'training':

@@ -4,15 +4,7 @@ import os
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
-from inputs import (
-    VOCAB_SIZE,
-    bert_sizes,
-    make_batch,
-    prompts,
-    read_sentences,
-    training_batches,
-    transfo_xl_sizes,
-)
+from inputs import VOCAB_SIZE, bert_sizes, labels, make_batch, prompts, read_sentences
 
 ADAM = {'learning_rate': 2e-5, 'wd': 0.01}
 
@@ -98,49 +90,24 @@ def write_classifier(options):
     block.save_pretrained(options.classifier, tokenizer, format='huggingface')
 
 
-def _trained_model(options):
-    if options.task == 'gpt2':
-        from gpt2 import GPT2Config, GPT2LMHeadModel
-
-        return GPT2LMHeadModel(GPT2Config(options.vocab_size, n_layer=options.layers))
-    if options.task == 'transfo_xl':
-        from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
-
-        return TransfoXLLMHeadModel(TransfoXLConfig(**transfo_xl_sizes(options)))
-    from bert import BertConfig, BertForPreTraining, BertForSequenceClassification
-
-    is_classifier = options.task == 'classifier'
-    head = BertForSequenceClassification if is_classifier else BertForPreTraining
-    return head(BertConfig(**bert_sizes(options)))
-
-
 def training(options, precision):
     """A step as this project's scripts make it."""
+    from bert import BertConfig, BertForSequenceClassification
     from model_zoo.training import Updater, Workers
 
-    block, is_lm = _trained_model(options), options.task in ('gpt2', 'transfo_xl')
+    block = BertForSequenceClassification(BertConfig(**bert_sizes(options)))
     block.initialize()
     block.cast(precision)
-    block.hybridize(static_alloc=True, static_shape=is_lm)
-    optimizer = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
-    name = 'openaiadam' if is_lm else 'bertadam'
-    parameters = block.collect_params()
-    trainer = mx.gluon.Trainer(parameters, name, dict(optimizer), update_on_kvstore=False)
+    block.hybridize(static_alloc=True)
+    optimizer = {**ADAM, 'multi_precision': precision == 'float16'}
+    trainer = mx.gluon.Trainer(
+        block.collect_params(), 'bertadam', optimizer, update_on_kvstore=False
+    )
     updater, workers = Updater(block, trainer), Workers()
 
     def prepare(shape):
-        rows, memory = training_batches(options, shape), [None]
-
-        def compute():
-            dtype = 'int32' if is_lm else 'float32'
-            batch = [mx.nd.array(array, dtype=dtype) for array in next(rows)]
-            if options.task == 'transfo_xl':
-                words, labels = batch
-                losses, memory[0] = block(words, memory[0], labels=labels)
-                return losses.mean()
-            return block(batch[0], lm_labels=batch[0]) if is_lm else block(*batch)
-
-        return _step(compute, lambda: updater.update(1, workers))
+        batch = [mx.nd.array(array) for array in (*make_batch(shape), labels(shape))]
+        return _step(lambda: block(*batch), lambda: updater.update(1, workers))
 
     return prepare
 
@@ -205,12 +172,7 @@ def gluonnlp_training(options, precision):
         trainer.update(1)
 
     def prepare(shape):
-        rows = training_batches(options, shape)
-
-        def compute():
-            words, types, length, labels = map(mx.nd.array, next(rows))
-            return criterion(block(words, types, length), labels).mean()
-
-        return _step(compute, update)
+        words, types, length, right = map(mx.nd.array, (*make_batch(shape), labels(shape)))
+        return _step(lambda: criterion(block(words, types, length), right).mean(), update)
 
     return prepare

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 
 VOCAB_SIZE = 30522  # BERT's
-SEGMENTS = 4  # segments of a text for Transformer-XL, whose memory goes from one to the next
 
 
 def bert_sizes(options):
@@ -42,37 +41,9 @@ def prompts(shape, vocab_size):
     return np.random.RandomState(0).randint(0, vocab_size, shape)
 
 
-def training_batches(options, shape):
-    """Return the batches of a training task, without end."""
-    batch, length = shape
-    rng = np.random.RandomState(1)
-    if options.task == 'classifier':
-        return itertools.repeat((*make_batch(shape), rng.randint(0, 2, batch)))
-    if options.task == 'pretraining':  # 15 % of the words are masked
-        count = max(1, round(0.15 * length))
-        positions = np.sort(np.argsort(rng.rand(batch, length))[:, :count])
-        ids = rng.randint(0, VOCAB_SIZE, positions.shape)
-        return itertools.repeat((*make_batch(shape), positions, ids, rng.randint(0, 2, batch)))
-    # words as frequent as in a text (Zipf), on which the work of an adaptive softmax depends
-    odds = 1 / np.arange(1, options.vocab_size + 1)
-    size = (batch, SEGMENTS * length + 1)
-    words = rng.choice(options.vocab_size, size, p=odds / odds.sum())
-    return itertools.cycle(
-        (words[:, i : i + length].copy(), words[:, i + 1 : i + length + 1].copy())
-        for i in range(0, SEGMENTS * length, length)
-    )
-
-
-def transfo_xl_sizes(options):
-    """Return the sizes of a Transformer-XL."""
-    return {
-        'vocab_size': options.vocab_size,
-        'n_layer': options.layers,
-        'tgt_len': options.tgt_len,
-        'mem_len': options.mem_len,
-        'clamp_len': options.mem_len + options.tgt_len,
-        'cutoffs': [number for number in (20000, 40000, 200000) if number < options.vocab_size],
-    }
+def labels(shape):
+    """Return random labels of a batch, of two classes."""
+    return np.random.RandomState(1).randint(0, 2, shape[0])
 
 
 def read_sentences(options):

@@ -1,17 +1,8 @@
-"""Contenders on torch: transformers, sentence-transformers, pytorch-pretrained-bert."""
-
-import inspect
+"""Contenders on torch: transformers and sentence-transformers."""
 
 import torch
 from harness import threads
-from inputs import (
-    bert_feed,
-    bert_sizes,
-    prompts,
-    read_sentences,
-    training_batches,
-    transfo_xl_sizes,
-)
+from inputs import bert_feed, bert_sizes, labels, prompts, read_sentences
 
 torch.set_num_threads(threads())
 
@@ -85,70 +76,23 @@ def generation(options, precision):
 
 
 def training(options, precision):
-    """A step of transformers' model with torch's AdamW; bfloat16 by autocast."""
+    """A step of transformers' classifier with torch's AdamW; bfloat16 by autocast."""
     import transformers
 
-    if options.task == 'gpt2':
-        config = transformers.GPT2Config(vocab_size=options.vocab_size, n_layer=options.layers)
-        model = transformers.GPT2LMHeadModel(config)
-    else:
-        is_classifier = options.task == 'classifier'
-        config = transformers.BertConfig(**bert_sizes(options))
-        head = 'BertForSequenceClassification' if is_classifier else 'BertForPreTraining'
-        model = getattr(transformers, head)(config)
-    cross_entropy = torch.nn.functional.cross_entropy
-
-    def pretraining_loss(words, types, positions, ids, labels):
-        """Return the loss, from the scores of the masked words only, as in this project."""
-        outputs = model.bert(words, attention_mask=torch.ones_like(words), token_type_ids=types)
-        masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
-        scores, pairs = model.cls(masked, outputs.pooler_output)
-        return cross_entropy(scores.flatten(0, 1), ids.flatten()) + cross_entropy(pairs, labels)
-
-    def loss_of(words, *rest):
-        if options.task == 'gpt2':
-            return model(words, labels=words).loss
-        types, length, *rest = rest
-        if options.task == 'pretraining':
-            return pretraining_loss(words, types, *rest)
-        mask = (torch.arange(words.shape[1]) < length[:, None]).long()
-        with torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16'):
-            return model(words, mask, types, labels=rest[0]).loss
-
-    return _steps(options, model, loss_of)
-
-
-def original_training(options, precision):
-    """A step of pytorch-pretrained-bert's GPT-2 or Transformer-XL."""
-    import pytorch_pretrained_bert as original
-
-    if options.task == 'gpt2':
-        config = original.GPT2Config(options.vocab_size, n_layer=options.layers)
-        model = original.GPT2LMHeadModel(config)
-        return _steps(options, model, lambda words, _: model(words, lm_labels=words))
-    torch.Tensor.byte = torch.Tensor.bool  # the type of masks that today's torch expects
-    sizes = transfo_xl_sizes(options)
-    vocab_size = sizes.pop('vocab_size')
-    known = inspect.signature(original.TransfoXLConfig).parameters
-    config = original.TransfoXLConfig(vocab_size, **{k: sizes[k] for k in sizes if k in known})
-    model, memories = original.TransfoXLLMHeadModel(config), {}  # a memory for each shape
-
-    def loss_of(words, labels):
-        losses, memories[words.shape] = model(words, labels, memories.get(words.shape))
-        return losses.mean()
-
-    return _steps(options, model, loss_of)
-
-
-def _steps(options, model, loss_of):
+    model = transformers.BertForSequenceClassification(
+        transformers.BertConfig(**bert_sizes(options))
+    )
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
 
     def prepare(shape):
-        rows = training_batches(options, shape)
+        feed = {name: torch.from_numpy(array) for name, array in bert_feed(shape).items()}
+        feed['labels'] = torch.from_numpy(labels(shape))
 
         def step():
-            loss_of(*map(torch.from_numpy, next(rows))).backward()
+            with torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16'):
+                loss = model(**feed).loss
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
             optimizer.step()
             optimizer.zero_grad()

@@ -99,15 +99,6 @@ def test_failures_are_errors(harness, name):
 TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
 
 
-@pytest.mark.slow
-def test_ours(compare, tmp_path):
-    path = tmp_path / 'rows.json'
-    argv = ['training', '--only', 'ours', '--precision', 'float32', *TINY]
-    assert run(compare, *argv, '--units', '48', '--json', path) == 0
-    rows = json.loads(path.read_text('utf-8'))['rows']
-    assert rows and all(row['best ms'] > 0 and row['contender'].startswith('ours') for row in rows)
-
-
 def test_the_table_of_speed_is_that_of_the_file(compare):
     """As --table and --page have written it."""
     path = ROOT / 'scripts' / 'benchmark' / 'speed.json'

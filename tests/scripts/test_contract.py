@@ -7,6 +7,7 @@ import re
 
 import mxnet as mx
 import pytest
+import run_texts
 import warm
 import yaml
 from bad_input import BAD_INPUT
@@ -79,6 +80,14 @@ def test_learns_and_writes_its_files(toy):
     assert ('examination' in results) == has_answers
     for name in results.get('predictions', ()):
         assert (folder / name).stat().st_size > 0
+
+
+def test_says_and_writes_what_it_did_before(toy):
+    """The stored lines are written by ``python tests/run_texts.py``."""
+    expected = read_json(run_texts.FIXTURE.parent, run_texts.FIXTURE.name)
+    name = next(name for name, case in CASES.items() if case is toy.case)
+    found = run_texts.texts_of(toy.trained, toy.data, toy.case.log)
+    run_texts.assert_alike(found, expected[name])
 
 
 def test_the_saved_model_evaluates_the_same(toy, tmp_path):

@@ -147,12 +147,9 @@ def test_random_parameters(tmp_path, small, inputs, capsys, no_network):
 @pytest.mark.parametrize(
     'error, arguments',
     [
-        (UnknownNameError, ['--model_name', 'bert_1']),
         (UnknownNameError, ['--task', 'language_model']),
         (InputError, ['--seq_length', '25']),
-        (InputError, ['--task', 'regression']),
         (CheckpointError, ['--task', 'question_answering']),
-        (InputError, ['--output_dir', '/dev/null/out']),
         # flags that don't go together
         (InputError, ['--precision', 'int8']),
         (InputError, ['--format', 'onnx', '--dtype', 'bfloat16']),

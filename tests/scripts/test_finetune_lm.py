@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tiny
-from command_flags import main_of
 from contract import killed
 from script_runs import (
     SCRIPTS,
@@ -86,26 +85,6 @@ def test_from_shards(script, data, arguments, tmp_path):
     argv = arguments('--pregenerated_data', data / 'samples' / '*.npz', '--output_dir', other)
     assert run(script, *argv, '--epochs', 1, '--dev_data', data / 'samples') == 0
     assert read_json(other)['best']['eval']['mlm_loss'] > 0
-
-
-def test_pregenerated_epochs(data, tmp_path):
-    """As the originals' two scripts do it: each epoch has a file of its own."""
-    folder = 'scripts/originals/pytorch_pretrained_bert'
-    pregenerate = main_of(f'{folder}/pregenerate_training_data.py', SCRIPTS.parent)
-    words = ['--train_corpus', data / 'text.txt', '--bert_model', data / 'model', '--do_lower_case']
-    words += ['--output_dir', tmp_path / 'training', '--epochs_to_generate', 2, '--max_seq_len']
-    assert run(pregenerate, *words, LENGTH) == 0
-    names = sorted(path.name for path in (tmp_path / 'training').iterdir())
-    assert names == [f'epoch_{n}{end}.json' for n in range(2) for end in ('', '_metrics')]
-    metrics = [read_json(tmp_path / 'training', f'epoch_{n}_metrics.json') for n in (0, 1, 0)]
-    counts = [each['num_training_examples'] for each in metrics]
-    train = main_of(f'{folder}/finetune_on_pregenerated.py', SCRIPTS.parent)
-    words = ['--pregenerated_data', f'{tmp_path}/training/', '--bert_model', data / 'model']
-    words += ['--do_lower_case', '--output_dir', tmp_path / 'out', '--epochs', 3, '--reduce_memory']
-    assert run(train, *words) == 0
-    results = read_json(tmp_path / 'out')
-    steps = np.cumsum([-(-count // 32) for count in counts])
-    assert [epoch['step'] for epoch in results['training']['epochs']] == steps.tolist()
 
 
 def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):

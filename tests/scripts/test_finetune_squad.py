@@ -8,7 +8,6 @@ from contract import squad as arguments
 from script_runs import read_json, refusal, run
 
 import export.export as export
-from model_zoo.tasks import squad as squad_task
 
 CASE = 'finetune_squad'
 
@@ -103,10 +102,3 @@ def test_version_1_with_mxnets_adam(toy):
     assert results['predictions'] == ANSWERS[:2] and results['task'] == 'SQuAD 1.1'
     assert results['args']['epsilon'] == 1e-8 and results['args']['wd'] == 0
     assert (toy.whole / 'model_bert_squad_1.params').exists()
-
-
-def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(squad_task, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
-    assert run(script, *arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
-    assert len(read_json(tmp_path, 'predictions.json')) == 3
-    assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()

@@ -19,7 +19,7 @@ from test_original_commands import COMMANDS
 
 from bert import BertForPreTraining, BertForSequenceClassification
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS
-from mxnet_pytorchic_bert.training import choose_gpus, linear_rate
+from mxnet_pytorchic_bert.training import linear_rate
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'pytorchic'
 HERE = SCRIPTS / 'originals' / 'pytorchic_bert'
@@ -169,18 +169,13 @@ def test_the_schedule():
     ('edit', 'field'),
     [
         ({'train': '{"lr": 1, "total_step": 3}'}, 'total_step'),
-        ({'train': '{"seed": 1.5}'}, 'seed'),
         ({'train': '{"lr": "x"}'}, 'lr'),
-        ({'train': '[1]'}, 'train'),
-        ({'train': '{'}, 'train'),
         ({'train': '{"total_steps": 0}'}, '--total_steps'),
         ({'model': '{"dims": 3}'}, 'dims'),
-        ({'model': '{"dim": 6, "n_heads": 4}'}, '6'),
         ({'words': ['--train_cfg', 'none.json']}, 'train_cfg'),
         ({'words': ['--mode', 'eval']}, 'model_file'),
         ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, '41'),
         ({'words': ['--model_file', FOLDER / 'pretrained.pt']}, 'pretrained.pt'),
-        ({'words': ['--gpus', '0,1,2,3,4']}, '5'),
         ({'words': ['--gpus', '0,1']}, '--gpus'),
     ],
 )
@@ -191,20 +186,6 @@ def test_what_is_wrong_is_said(classify, tmp_path, capsys, edit, field):
             (tmp_path / name).write_text(edit[name])
             words += [flag, tmp_path / name]
     assert field in refusal(capsys, classify, *words, *edit.get('words', []))
-
-
-def test_gpus_are_taken_as_in_the_original(classify, monkeypatch):
-    import mxnet as mx
-
-    class Cuda:
-        def is_enabled(self, name):
-            return True
-
-    monkeypatch.setattr(mx.runtime, 'Features', Cuda)
-    monkeypatch.setattr(mx.context, 'num_gpus', lambda: 4)
-    for more, chosen in (([], ('0,1,2,3', 3)), (['--data_parallel', 'False'], ('0', 12))):
-        args = choose_gpus(parsed(classify, *classify_words(*more)))
-        assert (args.gpus, args.batch_size) == chosen
 
 
 def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):

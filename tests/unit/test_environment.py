@@ -14,6 +14,9 @@ from script_runs import ROOT
 
 from model_zoo import environment
 
+has_avx2 = pytest.mark.skipif(
+    not {'avx2', 'fma'} <= environment.cpu_flags(), reason='this processor has no AVX2'
+)
 has_amx = pytest.mark.skipif(not environment.may_use_amx(), reason='this processor has no AMX')
 has_mkl = pytest.mark.skipif(environment._mkl_path() is None, reason='MKL is not installed')
 imports_by_itself = pytest.mark.skipif(
@@ -129,6 +132,12 @@ def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(range(6)), raising=False)
     monkeypatch.setattr(environment, '_CGROUPS', str(tmp_path))
     assert environment.available_processors() == expected
+
+
+@has_avx2
+def test_openblas_uses_avx2():
+    assert facts()[1] in {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
+    assert facts_of_a_user()[1] == 'sandybridge'
 
 
 BLAS = """

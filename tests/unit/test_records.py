@@ -87,15 +87,30 @@ def test_other_encodings(tmp_path, encoding, kind):
 
 
 @pytest.mark.parametrize(
-    ('content', 'line'),
-    [('a,b\n1,2\n\n3\n', 4), ('a,b\n1,2,3\n', 2), ('a,b\n"1\n",2\n3\n', 4), ('a,b\n1,"2', 2)],
+    ('kind', 'content', 'line'),
+    [
+        ('csv', 'a,b\n1,2\n\n3\n', 4),
+        ('csv', 'a,b\n1,2,3\n', 2),
+        ('csv', 'a,b\n"1\n",2\n3\n', 4),
+        ('csv', 'a,b\n1,"2', 2),
+        ('jsonl', '\n{"a": "b"\n', 2),
+        ('jsonl', '{"a": 1}\n["a"]\n', 2),
+        ('json', '["a"]\n', 0),
+    ],
 )
-def test_bad_rows_have_a_place(tmp_path, content, line):
-    path = tmp_path / 'rows.csv'
+def test_bad_rows_have_a_place(tmp_path, kind, content, line):
+    path = tmp_path / f'rows.{kind}'
     path.write_text(content)
     with pytest.raises(InputError) as caught:
         list(read_records(path))
     assert caught.value.where[:2] == (str(path), line)
+
+
+@pytest.mark.parametrize('name', ['a.csv', 'a.json', 'a.jsonl'])
+def test_files_without_rows(tmp_path, name):
+    (tmp_path / name).write_text({'a.csv': 'a,b\n', 'a.json': '[' * 100000, 'a.jsonl': ''}[name])
+    with pytest.raises(InputError):
+        list(read_records(tmp_path / name))
 
 
 def test_rows_without_a_header_have_numbers(tmp_path):

@@ -210,7 +210,8 @@ class Gate:
                 await error_response(scope['path'], error, 500)(scope, receive, watched_send)
         finally:
             route = getattr(scope.get('route'), 'path', 'unknown')
-            self._metrics.count_request(route, status or 500, time.perf_counter() - begin)
+            self._metrics.requests.labels(route, status or 500).inc()
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - begin)
 
     def _has_key(self, scope):
         from starlette.datastructures import Headers
@@ -246,36 +247,23 @@ class Metrics:
             return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
 
         counter, histogram = prometheus.Counter, prometheus.Histogram
-        self._requests = add(
+        self.requests = add(
             counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
         )
         text = 'Seconds from a request to the end of its answer.'
-        self._seconds = add(histogram, 'request_seconds', text, ['route'], buckets=SECONDS)
+        self.seconds = add(histogram, 'request_seconds', text, ['route'], buckets=SECONDS)
         self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
         text = 'Seconds of a batch.'
         self._batch_seconds = add(histogram, 'batch_seconds', text, buckets=SECONDS)
         text = 'Tokens that models have read, or a language model written.'
-        self._tokens = add(counter, 'tokens', text)
+        self.tokens = add(counter, 'tokens', text)
         self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')
         text = 'Requests that are accepted and unanswered.'
-        self._queue = add(prometheus.Gauge, 'queue', text)
-
-    def watch_queue(self, served):
-        """Show the queue of a model."""
-        self._queue.labels(served.name).set_function(lambda: served.worker.count)
-
-    def count_request(self, route, status, seconds):
-        """Count an answered request."""
-        self._requests.labels(route, status).inc()
-        self._seconds.labels(route).observe(seconds)
+        self.queue = add(prometheus.Gauge, 'queue', text)
 
     def count_batch(self, model, lengths, seconds):
         """Count a batch of rows with these lengths."""
         self._rows.labels(model).observe(len(lengths))
         self._batch_seconds.labels(model).observe(seconds)
-        self._tokens.labels(model).inc(sum(lengths))
+        self.tokens.labels(model).inc(sum(lengths))
         self._padding.labels(model).inc(len(lengths) * max(lengths) - sum(lengths))
-
-    def count_token(self, model):
-        """Count a token that a language model has written."""
-        self._tokens.labels(model).inc()

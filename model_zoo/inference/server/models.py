@@ -46,15 +46,10 @@ class Served:
                 self.pipelines[task] = PIPELINES[task](
                     opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
                 )
-        self.example = example_of(pipeline.files)
+        self.tasks, self.example = list(self.pipelines), example_of(pipeline.files)
         self.is_writer = isinstance(pipeline, TextGeneration)
         worker_class = GenerationWorker if self.is_writer else BatchWorker
         self.worker = worker_class(name, pipeline, settings, metrics)
-
-    @property
-    def tasks(self):
-        """Names of the tasks."""
-        return list(self.pipelines)
 
     def of_task(self, task):
         """Return the pipeline of a task; for None, of the model's own."""
@@ -75,10 +70,12 @@ def example_of(files):
         items = example.items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
         return {}  # no card, not this project's card, or not YAML
-    found = {name: value[: MOST[0]] for name, value in items if isinstance(value, str)}
+    found = {}
     for name, value in items:
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            found[name] = [text[: MOST[0]] for text in value[: MOST[1]]]
+        texts = value[: MOST[1]] if isinstance(value, list) else [value]
+        if all(isinstance(text, str) for text in texts):
+            texts = [text[: MOST[0]] for text in texts]
+            found[name] = texts if isinstance(value, list) else texts[0]
     return found
 
 
@@ -86,8 +83,6 @@ class Models:
     """All models of a server, by name; `later` has functions that open further ones."""
 
     def __init__(self, pipelines, settings, metrics, later):
-        if not pipelines:
-            raise InputError('there is no model to serve: name at least one')
         self._settings, self._metrics, self._later, self._served = settings, metrics, later, {}
         #: name of a model that doesn't answer -> why
         self.waiting = dict.fromkeys(later, 'it is being opened')
@@ -96,7 +91,7 @@ class Models:
 
     def _add(self, name, pipeline):
         served = Served(name, pipeline, self._settings, self._metrics)
-        self._metrics.watch_queue(served)
+        self._metrics.queue.labels(name).set_function(lambda: served.worker.count)
         self._served = {**self._served, name: served}  # others may be reading the dict
         self.waiting.pop(name, None)
 

@@ -23,8 +23,12 @@ def name_models(models):
     named = {}
     for word in models:
         name, equals, model = word.partition('=')
-        if not equals or os.path.exists(word):
-            name, model = _default_name(word), word
+        if os.path.exists(word):
+            path, model = pathlib.Path(word).resolve(), word
+            path = path.parent if path.name == 'best_model' else path
+            name = path.stem if path.is_file() else path.name
+        elif not equals:
+            name = model = word
         if not name or not model:
             raise InputError(f'{word!r} is not NAME=MODEL')
         if name in named:
@@ -34,15 +38,6 @@ def name_models(models):
             )
         named[name] = model
     return named
-
-
-def _default_name(model):
-    if not os.path.exists(model):
-        return model
-    path = pathlib.Path(model).resolve()
-    if path.name == 'best_model':
-        path = path.parent
-    return path.stem if path.is_file() else path.name
 
 
 def read_key(source):
@@ -60,7 +55,7 @@ def read_key(source):
 
 def bind(host, port):
     """Return a socket for a server, which doesn't listen yet; port 0 is any free one."""
-    if not 0 <= port < 2**16:
+    if not 0 <= port < 2**16:  # which the system takes modulo this number
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     with reporting(f'cannot serve on {host}, port {port}'):
         family, socket_type, protocol, _, address = socket.getaddrinfo(

@@ -256,7 +256,7 @@ class GenerationWorker(Worker):
                 self._fail(group.jobs, error)
                 new = None
             if new is not None:
-                self._metrics.count_token(self.name)
+                self._metrics.tokens.labels(self.name).inc()
                 owners = [(job, number) for job in group.jobs for number in range(len(job.prompts))]
                 job, number = owners[new.prompt]
                 job.add(number * job.sequences + new.sequence, new)

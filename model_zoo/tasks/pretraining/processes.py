@@ -1,6 +1,5 @@
 """A function that runs in several processes, ahead of the use of its results."""
 
-import collections
 import concurrent.futures
 import multiprocessing
 import multiprocessing.connection
@@ -47,18 +46,13 @@ class Processes:
         )
 
     def map(self, arguments):
-        """Yield the function's results for tuples of arguments; few results wait at a time."""
-        waiting = collections.deque()
+        """Yield the function's results for tuples of arguments, in their order."""
+        futures = [self.submit(*call) for call in arguments]
         try:
-            for call in arguments:
-                waiting.append(self.submit(*call))
-                if len(waiting) > 2 * self._count:
-                    yield result_of(waiting.popleft())
-            while waiting:
-                yield result_of(waiting.popleft())
+            yield from map(result_of, futures)
         finally:
-            for result in waiting:
-                result.cancel()
+            for future in futures:
+                future.cancel()
 
     def __enter__(self):
         return self

@@ -8,7 +8,6 @@ import numpy as np
 
 import transfo_xl
 from model_zoo.errors import InputError, UnknownNameError
-from transfo_xl.corpus import checked_dataset
 
 from .file_utils import CachedTokenizer, archive_map
 from .torch_like import find_context
@@ -203,7 +202,8 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
         benchmark's folder instead of ``train.txt``. The data set ('ptb', 'wt2', 'wt103', 'lm1b',
         'enwik8', 'text8') says which texts are counted, and how lines end.
         """
-        self.dataset, rules = checked_dataset(dataset), _DATASETS[dataset]
+        UnknownNameError.check('data set', dataset, _DATASETS)
+        self.dataset, rules = dataset, _DATASETS[dataset]
         files = {split: os.path.join(path, f'{split}.txt') for split in _SPLITS}
         for split in rules.counted:
             self.vocab.count_file(files[split])
@@ -236,7 +236,8 @@ def get_lm_corpus(datadir, dataset):
     `datadir` is as in :meth:`TransfoXLCorpus.build_corpus`. For 'lm1b' it also has
     ``1b_word_vocab.txt``.
     """
-    options = dict(_DATASETS[checked_dataset(dataset)].tokenizer)
+    UnknownNameError.check('data set', dataset, _DATASETS)
+    options = dict(_DATASETS[dataset].tokenizer)
     if dataset == 'lm1b':
         options['vocab_file'] = os.path.join(datadir, _LM1B_WORDS)
     corpus = TransfoXLCorpus(**options)

@@ -6,8 +6,6 @@ inputs, in their order, and outputs. When a head calls its backbone, both are th
 
 import contextlib
 import contextvars
-import functools
-import inspect
 from typing import NamedTuple
 
 import mxnet as mx
@@ -22,7 +20,6 @@ __all__ = ['LoadedKeys', 'TorchLike', 'find_context']
 
 _is_within = contextvars.ContextVar('is_within', default=False)  # another block's call
 _opening = contextvars.ContextVar('opening', default=False)  # a block with weights from a file
-_EITHER_WAY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class LoadedKeys(NamedTuple):
@@ -47,18 +44,6 @@ class TorchLike:
     #: False after `eval`: no dropout, whatever autograd says
     training = True
     _is_new = False  # initialized, and not used yet
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if 'order' in vars(cls):
-
-            def call(self, *inputs, **named):
-                return TorchLike.__call__(self, *inputs, **named)
-
-            parameter = functools.partial(inspect.Parameter, kind=_EITHER_WAY)
-            named = [parameter(name, default=None) for name in cls.order]
-            call.__signature__ = inspect.Signature([parameter('self'), *named])
-            cls.__call__ = call
 
     def __init__(self, config, *inputs, **options):
         if len(inputs) > len(self.arguments):

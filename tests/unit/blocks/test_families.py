@@ -441,6 +441,6 @@ def test_names_of_models_say_their_sizes(family):
     assert {entry.model for entry in list_pretrained() if entry.family == family.name} <= {*sizes}
     for name, fields in sizes.items():
         config = family.base.config_class(**fields)
-        units, heads = config.units or config.d_model, config.num_heads or config.n_head
-        assert name.split('_')[-3:] == [str(config.num_layers), str(units), str(heads)]
-        assert config.intermediate_size == 4 * units
+        found = config.num_layers, config.units, config.num_heads
+        assert name.split('_')[-3:] == [*map(str, found)]
+        assert config.intermediate_size == 4 * config.units

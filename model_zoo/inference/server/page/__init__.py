@@ -46,17 +46,17 @@ def add_routes(app, service):
     from fastapi import Request
     from fastapi.responses import Response
 
-    waiting = set()
+    waiting = asyncio.Semaphore(MOST_WAITING)
 
-    def add_file(name, path):
-        content, media_type = (FILES / name).read_bytes(), TYPES[pathlib.Path(name).suffix]
-
-        @app.get(path, include_in_schema=False)
-        async def page_file():
+    def page_file(name):
+        async def answer():
             return Response(content, headers=HEADERS, media_type=media_type)
 
+        content, media_type = (FILES / name).read_bytes(), TYPES[pathlib.Path(name).suffix]
+        return answer
+
     for name, path in PATHS.items():
-        add_file(name, path)
+        app.get(path, include_in_schema=False)(page_file(name))
 
     @app.post('/page/map', include_in_schema=False)
     async def sentence_map(request: Request):
@@ -79,32 +79,23 @@ def add_routes(app, service):
         served = service.models.get(content.model)
         if served.is_writer:
             raise InputError(f"{served.name} is not an encoder: its attention can't be shown")
-        if len(waiting) >= MOST_WAITING:
+        if waiting.locked():
             raise OverloadedError('too many requests for attention at once: try again later')
-        task = asyncio.get_running_loop().run_in_executor(
-            None, _attentions, served.pipeline, content.text, content.text_pair
-        )
-        waiting.add(task)
-        task.add_done_callback(waiting.discard)
-        return Response(await task, media_type='application/json')
+        async with waiting:
+            texts = content.text, content.text_pair
+            answer = await asyncio.to_thread(_attentions, served.pipeline, *texts)
+        return Response(answer, media_type='application/json')
 
 
 def _map(vectors):
-    vectors = np.stack(list(vectors))
-    return {
-        'points': project(vectors).round(4).tolist(),
-        'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
-    }
-
-
-def project(vectors):
-    """Project vectors on their first two principal components; shape (count, 2)."""
+    vectors = np.stack(list(vectors))  # at least two
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    points = np.zeros((len(vectors), 2))
-    count = min(2, len(sizes))
-    points[:, :count] = (left * sizes)[:, :count]
-    return points
+    return {
+        # on their first two principal components
+        'points': (left * sizes)[:, :2].round(4).tolist(),
+        'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
+    }
 
 
 def _attentions(pipeline, text, pair):

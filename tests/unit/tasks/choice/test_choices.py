@@ -8,6 +8,7 @@ from tiny import SPECIAL
 from toy_data import STORIES
 
 from bert import BertTokenizer
+from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
     ChoiceSettings,
@@ -110,6 +111,33 @@ def test_features(tokenizer, caplog):
         encode_swag([example], tokenizer, 4)
 
 
+@pytest.mark.parametrize('has_types', [True, False])
+def test_batches(has_types):
+    lengths = np.random.RandomState(0).randint(2, 20, (23, 3))
+    features, seen = [], []
+    for number, row in enumerate(lengths):
+        ids = tuple(np.full(n, number + 1, np.int32) for n in row)
+        types = tuple((np.arange(n) >= n // 2).astype(np.int32) for n in row)
+        features.append(
+            Sample(ids, types if has_types else None, number % 3 if has_types else None)
+        )
+    for batch in BucketedLoader(features, 4, shuffle=True, pad_val=50):
+        own = lengths[batch.indices]
+        np.testing.assert_array_equal(batch.valid_length.asnumpy(), own)
+        place = np.arange(own.max())
+        inside = place < own[..., None]
+        expected = np.where(inside, batch.indices[:, None, None] + 1, 50)
+        np.testing.assert_array_equal(batch.words.asnumpy(), expected)
+        seen += batch.indices.tolist()
+        if not has_types:
+            assert batch.token_types is None and batch.labels is None
+            continue
+        expected = (place >= own[..., None] // 2) & inside
+        np.testing.assert_array_equal(batch.token_types.asnumpy(), expected)
+        np.testing.assert_array_equal(batch.labels.asnumpy(), batch.indices % 3)
+    assert sorted(seen) == list(range(23))
+
+
 @pytest.mark.parametrize(
     ('task', 'columns', 'first'),
     [
@@ -169,35 +197,25 @@ def test_the_same_examples_are_held_out():
     assert sorted(kept + held) == list(range(50))
 
 
-def features(max_len, context, *endings):
-    story = SwagExample('', ' '.join(context), '', tuple(' '.join(ending) for ending in endings), 1)
-    (feature,) = encode_stories(
-        [story], lambda text: list(map(int, text.split())), (90, 91, 92), max_len
-    )
-    assert feature.label == 1
-    return [choice.tolist() for choice in feature.input_ids]
-
-
-def test_features_of_stories():
-    assert features(9, '1234', '56', '7') == [
-        [90, 1, 2, 3, 4, 91, 5, 6, 92],
-        [90, 1, 2, 3, 4, 91, 7, 92],
-    ]
-
-
 @pytest.mark.parametrize(
-    ('max_len', 'context', 'ending'),
-    [(8, '123', '56'), (7, '12', '56'), (6, '12', '5'), (5, '1', '5')],
+    ('max_len', 'context', 'ending', 'expected'),
+    [
+        (9, '1234', '56', '1234|56'),
+        (8, '1234', '56', '123|56'),
+        (7, '1234', '56', '12|56'),
+        (6, '1234', '56', '12|5'),
+        (5, '1234', '56', '1|5'),
+        (9, '12345', '56789', '123|567'),  # half of the room for each
+        (9, '12', '56789', '12|5678'),
+    ],
 )
-def test_long_stories_lose_their_ends(max_len, context, ending, caplog):
-    expected = [90, *map(int, context), 91, *map(int, ending), 92]
-    assert len(expected) == max_len
-    assert features(max_len, '1234', '56', '7')[0] == expected
-    assert f'1 of 1 stories are longer than {max_len} tokens' in caplog.text
-
-
-def test_a_long_ending_leaves_the_story_half_of_the_room():
-    assert features(9, '12345', '56789', '7')[0] == [90, 1, 2, 3, 91, 5, 6, 7, 92]
-    assert features(9, '12', '56789', '7')[0] == [90, 1, 2, 91, 5, 6, 7, 8, 92]
+def test_long_stories_lose_their_ends(max_len, context, ending, expected, caplog):
+    story = SwagExample('', context, '', (ending, '7'), 1)
+    ids = (90, 91, 92)
+    (feature,) = encode_stories([story], lambda text: list(map(int, text)), ids, max_len)
+    kept, end = (list(map(int, part)) for part in expected.split('|'))
+    assert feature.label == 1 and feature.input_ids[0].tolist() == [90, *kept, 91, *end, 92]
+    is_cut = len(context + ending) > max_len - 3
+    assert is_cut == ('1 of 1 stories are longer than' in caplog.text)
     with pytest.raises(InputError):
-        features(4, '1', '2', '3')
+        encode_stories([story], list, ids, 4)

@@ -35,22 +35,9 @@ def objects():
     return [dict(zip(('first', 'second', 'label'), row)) for row in ROWS]
 
 
-@pytest.fixture(params=['csv', 'jsonl', 'ndjson', 'json', 'array', 'datasets'])
-def path(request, tmp_path):
-    if request.param == 'array':
-        (tmp_path / 'train.json').write_text(json.dumps(objects(), indent=2))
-        return tmp_path / 'train.json'
-    if request.param == 'csv':
-        (tmp_path / 'train.CSV').write_text('\ufeff' + CSV, encoding='utf-8')
-        return tmp_path / 'train.CSV'
-    if request.param == 'datasets':
-        datasets = pytest.importorskip('datasets')
-        datasets.Dataset.from_list(objects()).save_to_disk(str(tmp_path / 'set'))
-        return tmp_path / 'set'
-    return write_lines(tmp_path / f'train.{request.param}', objects())
-
-
-def test_columns_by_name(path):
+def test_columns_by_name(tmp_path):
+    path = tmp_path / 'train.CSV'
+    path.write_text('\ufeff' + CSV, encoding='utf-8')
     assert rows_of(read_examples(task_of(path))) == ROWS
     assert infer_labels(task_of(path, labels=None)).labels == ('neg', 'pos')
 
@@ -97,26 +84,15 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
     [
         ('a.tsv', 'first\tsecond\tlabel\na\tb\tpos\na\tb\t \n', 'a.tsv, line 3'),
         ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4'),
-        ('a.csv', 'first,second,label\n"a,b,pos\n', 'a.csv, line 2'),
         ('a.tsv', 'first,second,label\na,b,pos\n', '.csv'),
-        ('a.csv', 'first,second\n', 'no rows'),
         ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1'),
-        ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2'),
-        ('a.jsonl', '{"first": "a", "second": "b", "label": "pos"}\n["a"]\n', 'a.jsonl, line 2'),
-        ('a.json', '["a"]\n', 'a.json, row 0'),
-        ('a.json', '[' * 100000, 'a.json'),
         ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'first'),
         ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2'),
-        ('a.jsonl', '', 'a.jsonl'),
-        ('state.json', '{}', ''),
     ],
 )
 def test_bad_tables_are_told_with_their_place(tmp_path, name, content, place):
     path = tmp_path / name
     path.write_text(content)
-    if name == 'state.json':
-        pytest.importorskip('datasets')
-        path = tmp_path
     with pytest.raises(InputError) as caught:
         read_examples(task_of(path))
     assert place in str(caught.value)
@@ -152,13 +128,10 @@ def test_dev_split_has_the_same_share_of_each_label(many):
     assert texts == sorted(texts) != list(range(texts[0], texts[0] + 10))
 
 
-def test_dev_split_of_a_regression(tmp_path):
+def test_dev_split_of_a_regression_or_of_nothing(tmp_path, many):
     rows = [{'first': str(n), 'second': 'x', 'label': n / 7} for n in range(20)]
     path = write_lines(tmp_path / 'x.jsonl', rows)
     assert [len(part) for part in split(path, 0.25, labels=None, regression=True)] == [15, 5]
-
-
-def test_a_share_that_leaves_nothing(many):
     with pytest.raises(InputError):
         split(many, 0.001)
 

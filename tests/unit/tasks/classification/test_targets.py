@@ -101,33 +101,16 @@ def test_impossible_custom_tasks(field, arguments):
     assert caught.value.field == field
 
 
-def test_metrics_of_classes_by_their_definitions():
-    labels, predictions = np.random.randint(0, 2, (2, 50))
-    pairs = list(zip(labels, predictions))
-    tp, fp, fn, tn = (pairs.count(pair) for pair in ((1, 1), (0, 1), (1, 0), (0, 0)))
+def test_f1_is_of_the_positive_class():
+    labels, predictions = np.array([1, 1, 0, 0, 0]), np.array([1, 0, 1, 0, 0])
     target = Classes(('0', '1'), ('accuracy', 'f1', 'macro_f1', 'matthews'))
     values = target.scores(labels, outputs_of(target, predictions))
     assert list(values) == list(target.metrics)
-    assert values['accuracy'] == pytest.approx((tp + tn) / 50)
-    f1, other = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
-    assert values['f1'] == pytest.approx(f1)
-    assert values['macro_f1'] == pytest.approx((f1 + other) / 2)
-    scale = np.sqrt(float((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
-    assert values['matthews'] == pytest.approx((tp * tn - fp * fn) / scale)
+    assert values == pytest.approx(
+        {'accuracy': 0.6, 'f1': 0.5, 'macro_f1': (0.5 + 2 / 3) / 2, 'matthews': 1 / 6}
+    )
     swapped = Classes(('1', '0'), ('f1',), positive='1')
     assert swapped.scores(1 - labels, outputs_of(swapped, 1 - predictions))['f1'] == values['f1']
-
-
-def test_metrics_of_numbers_by_their_definitions():
-    labels, outputs = np.random.rand(2, 30)
-    values = Number().scores(labels, outputs.reshape(-1, 1))
-    assert values['pearson'] == pytest.approx(np.corrcoef(labels, outputs)[0, 1])
-    ranks = [values.argsort().argsort() for values in (labels, outputs)]
-    assert values['spearman'] == pytest.approx(np.corrcoef(*ranks)[0, 1])
-    # only the order matters to Spearman
-    warped = Number().scores(labels, np.exp(5 * outputs))
-    assert warped['spearman'] == pytest.approx(values['spearman'])
-    assert warped['pearson'] != pytest.approx(values['pearson'])
 
 
 def test_the_loss_of_numbers_is_the_squared_difference():

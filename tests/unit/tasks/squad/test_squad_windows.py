@@ -167,20 +167,14 @@ def test_answers_with_other_white_space_are_learnt(small, vocab_file, tmp_path):
     assert answers.predictions == {'a': '3\u00a0May 1999;'}  # the heuristic gives up
 
 
-def test_long_questions_are_cut(small, vocab_file, tmp_path, caplog):
-    path = write(tmp_path / 'squad.json', small['content'])
-    config = [True, True, 384, 128, 3, 20, 30]
-    features = make_features(path, BertTokenizer(vocab_file), config)
-    assert len(features.query(0)) == 3
-    assert 'of 16 questions are longer than 3 tokens' in caplog.text
-
-
-def test_scores_and_lengths_are_checked(small, vocab_file, tmp_path):
+def test_lengths_and_scores_are_checked(small, vocab_file, tmp_path, caplog):
     path, tokenizer = write(tmp_path / 'squad.json', small['content']), BertTokenizer(vocab_file)
-    features = make_features(path, tokenizer, [True, True, 384, 128, 64, 20, 30])
-    scores = np.zeros((len(features), 2, 384), 'float32')
+    cut = make_features(path, tokenizer, [True, True, 384, 128, 3, 20, 30])
+    assert len(cut.query(0)) == 3
+    assert 'of 16 questions are longer than 3 tokens' in caplog.text
+    scores = np.zeros((len(cut), 2, 384), 'float32')
     scores[3, 1, 5] = math.nan
     with pytest.raises(InputError):
-        find_answers(features, scores, version_2=True)
+        find_answers(cut, scores, version_2=True)
     with pytest.raises(InputError):
         make_features(path, tokenizer, [True, True, 10, 5, 7, 20, 30])

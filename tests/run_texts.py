@@ -1,0 +1,85 @@
+"""All that a training says and writes as text, to compare it with earlier ones.
+
+``python tests/run_texts.py`` writes ``fixtures/run_texts.json`` anew, after an intended change.
+"""
+
+import html
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+import pytest
+
+FIXTURE = pathlib.Path(__file__).parent / 'fixtures' / 'run_texts.json'
+#: differs between machines and runs
+_TIMES = re.compile(r'\b(\d+:\d\d:\d\d |ETA \S+|[\d.,]+ (\w+(/s| per second)|s\b|MB))')
+_NUMBER = re.compile(r'(?<!lr=)(?<!\d)-?\d+\.\d+(?:e[-+]\d+)?|\d+e-\d+|\bnan\b')
+
+
+def _rows(results):
+    """The lines of results.json, without times, versions and checksums."""
+
+    def stable(value):
+        if isinstance(value, dict):
+            changing = ('versions', 'data', 'args', 'log')
+            return {
+                key: stable(each)
+                for key, each in value.items()
+                if key not in changing and not re.search('second|minutes|time', key)
+            }
+        return [stable(each) for each in value] if isinstance(value, list) else value
+
+    flat = json.dumps(stable(results), indent=0, sort_keys=True, ensure_ascii=False)
+    return flat.splitlines()
+
+
+def texts_of(folder, data, log):
+    """Return the lines of a finished run's log, results, card, report and predictions."""
+    results = json.loads((folder / 'results.json').read_text('utf-8'))
+    page = (folder / 'report.html').read_text('utf-8').partition('<script')[0]
+    page = re.sub(r'<style.*?</style>', '', page, flags=re.DOTALL)
+    lines = [
+        *(folder / log).read_text('utf-8').splitlines(),
+        *_rows(results),
+        *(folder / 'best_model' / 'README.md').read_text('utf-8').splitlines(),
+        *html.unescape(re.sub('<[^>]*>', ' ', page)).splitlines(),
+    ]
+    for name in results.get('predictions', ()):
+        lines += (folder / name).read_text('utf-8').splitlines()[:5]
+    found = []
+    for line in lines:
+        line = line.replace(str(folder), 'OUT').replace(str(data), 'DATA')
+        if 'Epoch 1 ' not in line:  # later ones are small, and multiply what is rounding
+            line = re.sub(r'grad_norm=\S+', '', line)
+        line = ' '.join(_TIMES.sub('', line).split())
+        if line and not re.match(r'(next: |Versions: |\$ |.*\bpython \d)', line):
+            found.append(line)
+    return found
+
+
+def assert_alike(found, expected):
+    """Assert that lines are equal but for small differences of numbers with a point."""
+    assert [_NUMBER.sub('#', line) for line in found] == [
+        _NUMBER.sub('#', line) for line in expected
+    ]
+    for line, other in zip(found, expected):
+        numbers = [[float(each) for each in _NUMBER.findall(text)] for text in (line, other)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=0.1, abs=0.03, nan_ok=True), other
+
+
+def main():
+    sys.path[:0] = [str(FIXTURE.parents[1] / 'scripts'), str(FIXTURE.parents[2] / 'scripts')]
+    import model_zoo  # noqa: F401, I001  before MXNet
+    from contract import CASES, Toy
+
+    texts = {}
+    for name, case in CASES.items():
+        toy = Toy(case, pathlib.Path(tempfile.mkdtemp()))
+        texts[name] = texts_of(toy.trained, toy.data, case.log)
+    FIXTURE.write_text(json.dumps(texts, indent=0, ensure_ascii=False) + '\n', encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()
