@@ -222,32 +222,25 @@ class Corpus:
 # -- records --------------------------------------------------------------------------------------
 
 
-def write_format(format, output):
-    """The format of records: the given format, or the format of the file's ending."""
-    if format is not None:
-        return format
+def write_records(records, format=None, output=None):
+    """Write dicts with the same keys as they come, a file whole or not at all.
+
+    By default the format is that of the file's ending.
+    """
     if output is None:
-        return 'table' if sys.stdout.isatty() else 'jsonl'
-    format = _ENDINGS.get(os.path.splitext(output)[1].lower())
+        sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
+        for line in _lines(records, format or ('table' if sys.stdout.isatty() else 'jsonl')):
+            print(line, end='', flush=True)
+        return
+    format = format or _ENDINGS.get(os.path.splitext(output)[1].lower())
     if format is None:
         raise InputError(
             f'{output!r}: end it in {", ".join(_ENDINGS)}, or give `format`', field='output'
         )
-    return format
-
-
-def write_records(records, format=None, output=None):
-    """Write dicts with the same keys as they come, a file whole or not at all."""
-    lines = _lines(records, write_format(format, output))
-    if output is None:
-        sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
-        for line in lines:
-            print(line, end='', flush=True)
-    else:
-        if not is_url(output):
-            os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
-        with atomic_write(output) as file:
-            file.writelines(lines)
+    if not is_url(output):
+        os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
+    with atomic_write(output) as file:
+        file.writelines(_lines(records, format))
 
 
 def _lines(records, format):
@@ -294,9 +287,9 @@ def _aligned(names, rows):
 
     def line(cells):
         padded = []
-        for cell, width, right in zip(map(_cell, cells), widths, are_numbers):
+        for cell, width, is_number in zip(map(_cell, cells), widths, are_numbers):
             space = ' ' * (width - _width(cell))
-            padded.append(space + cell if right else cell + space)
+            padded.append(space + cell if is_number else cell + space)
         return '  '.join(padded) + '\n'
 
     return line

@@ -53,17 +53,13 @@ class MXNetEngine(Engine):
 
     def __init__(self, block, ctx=None, precision=None):
         super().__init__()
-        self.block, self._ctx = block, ctx or mx.cpu()
+        self.block = self.language_model = block  # for `model_zoo.generation.generate`
+        self._ctx = ctx or mx.cpu()
         if precision not in (None, block.precision):
             block.cast(precision)
         self._cast = None  # the graph of a block in bfloat16
         # without static_alloc, which plans the memory anew for each shape of a batch
         block.hybridize()
-
-    @property
-    def language_model(self):
-        """The model for `model_zoo.generation.generate`."""
-        return self.block
 
     def run(self, words, token_types, valid_length):
         arrays = [words, token_types, valid_length.astype(np.float32)]
@@ -78,9 +74,7 @@ class MXNetEngine(Engine):
                 outputs = self._cast(words, token_types, valid_length)
             else:
                 outputs = self.block(words, token_types=token_types, valid_length=valid_length)
-            if not isinstance(outputs, (list, tuple)):
-                outputs = [outputs]
-            return [array.astype('float32', copy=False).asnumpy() for array in outputs]
+            return [array.astype('float32', copy=False).asnumpy() for array in flatten(outputs)]
 
 
 class CastBlock:
@@ -108,8 +102,7 @@ class CastBlock:
     def __call__(self, words, token_types, valid_length):
         """The block's outputs as a flat list."""
         given = {'words': words, 'token_types': token_types, 'valid_length': valid_length}
-        outputs = self._graph(*(given[name] for name in self._names))
-        return outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        return flatten(self._graph(*(given[name] for name in self._names)))
 
 
 def _cast_once(symbol, parameters):

@@ -198,7 +198,7 @@ class Pipeline:
         return list(results) if isinstance(inputs, (list, tuple)) else results
 
     def __repr__(self):
-        labels = f', labels={self.labels!r:.200}' if getattr(self.block, 'num_labels', 0) else ''
+        labels = f', labels={self.labels!r:.200}' if self.block.num_labels else ''
         return (
             f'<pipeline {self.task}: {type(self.block).__name__}{labels}, '
             f'max_length={self.max_length}, engine={self.engine.name!r}>'

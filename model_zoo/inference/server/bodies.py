@@ -26,6 +26,8 @@ class Body(Fields):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
     #: fields that this server doesn't use: it takes only the value that changes nothing
     neutral: ClassVar[dict] = {}
+    #: a right request, for OpenAPI and the answer to a wrong one
+    example: ClassVar[dict] = {}
 
     @classmethod
     def read(cls, values, noun='field'):
@@ -41,8 +43,7 @@ class Body(Fields):
     @classmethod
     def of_json(cls, body):
         """Read the request of a body of JSON."""
-        example = (cls.model_config.get('json_schema_extra') or {}).get('example')
-        hint = f'; an example: {json.dumps(example)}' if example else ''
+        hint = f'; an example: {json.dumps(cls.example)}' if cls.example else ''
         with reporting('the body of the request is not JSON', hint, errors=ValueError):
             content = pydantic_core.from_json(bytes(body))
         try:
@@ -81,9 +82,8 @@ class Writing(Body, TextGeneration.Options):
 class HuggingFace(Body):
     """``POST /models/NAME``; anything without its own field is a parameter."""
 
-    model_config = ConfigDict(
-        extra='allow', json_schema_extra={'example': {'inputs': 'What a fine day.'}}
-    )
+    model_config = ConfigDict(extra='allow')
+    example = {'inputs': 'What a fine day.'}
 
     inputs: str | list[Any] | dict[str, Any] = Field(
         description='a text, an object with texts, or a list of them'
@@ -122,11 +122,7 @@ Texts = Annotated[
 class Embeddings(Body):
     """``POST /v1/embeddings``."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            'example': {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
-        }
-    )
+    example = {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
 
     model: str
     input: Texts
@@ -138,11 +134,7 @@ class Embeddings(Body):
 class Completions(Body):
     """``POST /v1/completions``."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            'example': {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
-        }
-    )
+    example = {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
 
     model: str
     prompt: Texts
@@ -188,7 +180,7 @@ class Attentions(Body):
 
 def documented(body):
     """Return OpenAPI's entries of a route with this body."""
-    schema = body.model_json_schema()
+    schema = {**body.model_json_schema(), 'example': body.example}
     if body is HuggingFace:
         schema['properties']['parameters']['anyOf'] = [
             {**pipeline.Options.model_json_schema(), 'title': task}

@@ -39,6 +39,14 @@ class Service:
 
     def __init__(self, models, settings):
         self.models, self.settings = models, settings
+        #: makes the `Meter` of a request
+        self.meter = functools.partial(
+            Meter,
+            rows=settings.max_rows,
+            tokens=settings.max_tokens,
+            characters=settings.max_body,
+            answer=settings.max_answer,
+        )
         self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
     async def read(self, request):
@@ -105,16 +113,6 @@ class Service:
             )
         served.worker.check()
         return served
-
-    def meter(self):
-        """Return the `Meter` of a request."""
-        settings = self.settings
-        return Meter(
-            rows=settings.max_rows,
-            tokens=settings.max_tokens,
-            characters=settings.max_body,
-            answer=settings.max_answer,
-        )
 
     def writing_job(self, served, prompts, count, stop, **options):
         """Return a `WritingJob` within the server's limits.
