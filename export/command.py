@@ -41,11 +41,8 @@ def read_measures(args, tokenizer):
         rows = [line.rstrip('\n').split('\t') for _, line in read_lines(args.calib_data)]
     rows = [row for row in rows if any(map(str.strip, row))]
     if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) > 2:
-        raise InputError(
-            f'{args.calib_data!r} must have one text per line, or two with a TAB between; or name '
-            'its `text_columns`',
-            field='calib_data',
-        )
+        problem = 'must have one text per line, or two with a TAB between, or `text_columns`'
+        raise InputError(problem, field='calib_data')
     encoded = tokenizer.encode_batch(*map(list, zip(*rows)), max_length=args.max_length, pad=False)
     samples = [Sample(*row, None) for row in zip(encoded.input_ids, encoded.token_types)]
     size, padding = args.calib_batch_size, tokenizer.pad_token_id
@@ -85,11 +82,8 @@ def build_block(args, located):
     block = (_build_named if is_named and args.task in _TRAINED else _open)(args, located)
     if args.task in ('classification', 'regression'):
         if (block.num_labels == 1) != (args.task == 'regression'):
-            raise InputError(
-                f'is {args.task}, and the model has {block.num_labels} output(s): regression has '
-                '1, classification more',
-                field='task',
-            )
+            problem = f'{args.task} does not fit a model with {block.num_labels} output(s)'
+            raise InputError(problem, field='task')
         if args.task == 'regression' and is_named:  # a folder says what it is
             block.config.extras['problem_type'] = 'regression'
     block.cast(args.dtype)
@@ -135,10 +129,7 @@ def _build_named(args, located):
         weights = read_weights(block_class, located.files.weights, any_size)
         count = weights.tensors.get(f'^{head}.bias')
         if count is None:
-            raise CheckpointError(
-                f'{weights.path!r} has no {head} for {args.task}: it holds the parameters of '
-                'another task, or of BERT alone'
-            )
+            raise CheckpointError(f'{weights.path!r} has no {head} for {args.task}')
         if 'word_embed.weight' in weights.tensors:
             fields.setdefault('vocab_size', len(weights.tensors['word_embed.weight']))
         # what the outputs don't need is left out

@@ -106,10 +106,7 @@ def export_onnx(
     check_exportable(block, name, ['float32'])
     UnknownNameError.check('precision of ONNX', precision, ONNX_PRECISIONS)
     if (optimize or measures is not None) and not block.fuses_in_onnx:
-        raise InputError(
-            f'{type(block).__name__} cannot be optimized or calibrated: only models of BERT with '
-            'one text per example can'
-        )
+        raise InputError('only a BERT with one text per example can be optimized or calibrated')
     if measures is not None and (precision != 'int8' or (optimize and measures.static)):
         raise InputError('are for INT8, and static INT8 is not optimized', field='measures')
     directory = make_writable_dir(directory)

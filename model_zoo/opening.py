@@ -203,10 +203,7 @@ def _family_of_files(name, files):
     if len(candidates) == 1:
         return candidates[0]
     fits = ' or '.join(family.name for family in candidates)
-    raise InputError(
-        f'the configuration {files.config!r} does not show the family'
-        f'{f", {fits}" if fits else ""}: name its `family`, or write `model_type` there'
-    )
+    raise InputError(f'{files.config!r} may be of {fits or "any family"}: name its `family`')
 
 
 def _families_that_fit(files):
@@ -301,8 +298,7 @@ def _fit_block(blocks, named, weights, ctx):
     _, block, missing, unused = best
     if missing:
         raise CheckpointError(
-            f'{weights.path} lacks parameters of a {type(block).__name__}: {_shown(missing[:20])}; '
-            f'it is the file of a {named[0] if named else "model of another kind"}'
+            f'{weights.path} is of {named}, not {type(block).__name__}: {_shown(missing)} missing'
         )
     if unused:
         _log.warning('%s: left out: %s', weights.path, _shown(unused))
@@ -530,10 +526,7 @@ def _labels(id2label, num_labels):
     except (AttributeError, TypeError, ValueError):
         names = {}
     if sorted(names) != list(range(len(names) or 1)) or num_labels not in (None, len(names)):
-        raise InputError(
-            f'id2label is {id2label!r:.200}, and num_labels {num_labels}: name each output by its '
-            "number, such as {0: 'negative', 1: 'positive'}"
-        )
+        raise InputError(f'id2label must be as {{0: "bad", 1: "good"}}, not {id2label!r:.200}')
     names = [names[number] for number in sorted(names)]
     return {**label_fields(names), 'num_labels': len(names)}
 

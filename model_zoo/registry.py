@@ -142,15 +142,9 @@ class Family:
                 continue
             if name not in self.hparams:
                 known = [*self.hparams, *options]
-                raise InputError(
-                    f'{model} has no option {name!r}; known: {", ".join(known)}'
-                    f'{did_you_mean(name, known)}'
-                )
+                raise InputError(f'{model} has no option {name!r}{did_you_mean(name, known)}')
             if not allowed and name not in self.always_allowed:
-                raise InputError(
-                    f'{name}={value!r} would change the architecture of {model}; '
-                    'pass hparam_allow_override=True if that is meant'
-                )
+                raise InputError(f'{name} of {model} needs hparam_allow_override=True')
             for field in self.hparams[name]:
                 value = self.base.config_class.field_value(field, hparams[name])
                 if fields.setdefault(field, value) != value:

@@ -173,10 +173,7 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
             check_ctx(ctx)
         if pretrained is True and vocab is not None:
             if dataset_name is None:
-                raise InputError(
-                    f'{name}: pretrained weights and their vocabulary belong together; name the '
-                    'dataset_name of the weights, or pass pretrained=False'
-                )
+                raise InputError(f'{name} has a vocabulary of its own: name the dataset_name')
             # GluonNLP's rule
             warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=2)
             vocab = None

@@ -130,11 +130,11 @@ def finetune(
         'batch_size': batch_size,
         'lr': lr,
         'seed': seed,
-        'resume': resume,
+        'resume': resume or None,
         'max_length': max_length,
         **dict(zip(task_class.columns, (text, text_pair, label))),
     }
-    more.update({name: value for name, value in named.items() if value not in (None, False)})
+    more.update({name: value for name, value in named.items() if value is not None})
     sources, opened, interrupted = {'train': train, 'dev': dev, 'test': test}, None, False
     if isinstance(dev, numbers.Real):
         more['dev_split'] = sources.pop('dev')
@@ -225,7 +225,7 @@ def _kept_random_states():
 
 
 def _log_to(stack):
-    """A function like `cli.setup_logging` that leaves the program's own logging alone."""
+    """Return a function like `cli.setup_logging` that leaves the program's own logging alone."""
 
     def setup(log_file=None, *_, **__):
         if log_file is None:
@@ -316,7 +316,7 @@ class Trained:
         self._save(os.fspath(folder))
 
     def pipeline(self, **options: Any) -> Pipeline:
-        """The pipeline of the model; see `model_zoo.pipeline`."""
+        """Open the model as a pipeline; see `model_zoo.pipeline`."""
         from ..inference import pipeline
 
         with tempfile.TemporaryDirectory('_zoo') as folder:
@@ -336,7 +336,7 @@ class Trained:
         return f'<Trained {self._title}: {epochs}{shown and ", " + shown}>'
 
     def _repr_html_(self):
-        """The epochs' scores as a table, for notebooks."""
+        """Return the epochs' scores as a table, for notebooks."""
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
         rows = ''.join(
@@ -348,7 +348,7 @@ class Trained:
 
 
 def _plain(report):
-    """The scores of the first set of an evaluation's report."""
+    """Return the scores of the first set of an evaluation's report."""
     scores = next(iter(report.values()), {})
     return {name: value for name, value in scores.items() if not name.endswith('_per_second')}
 

@@ -323,10 +323,7 @@ class Mapping:
                 result[ours] = rule.convert.load([*arrays.values()], config)
             except ValueError as error:
                 shapes = ', '.join(f'{name} {array.shape}' for name, array in arrays.items())
-                raise CheckpointError(
-                    f'tensors of the wrong shape: {shapes}; does the configuration belong to these '
-                    'weights?'
-                ) from error
+                raise CheckpointError(f'shapes of another configuration: {shapes}') from error
         return result, unknown
 
     def save(self, tensors, config, with_prefix):

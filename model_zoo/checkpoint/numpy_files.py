@@ -65,10 +65,7 @@ def read_numpy(path, shapes):
     values = np.concatenate(parts).astype(np.float32, copy=False)
     sizes = [math.prod(shape) for shape in shapes]
     if len(values) != sum(sizes):
-        raise CheckpointError(
-            f'{folder!r} holds {len(values)} numbers in its params_*.npy, and the shapes in '
-            f'{os.path.basename(path)} make {sum(sizes)}: use the files of one model'
-        )
+        raise CheckpointError(f'{path!r} is of {sum(sizes)} numbers, and its parts {len(values)}')
     arrays = np.split(values, np.cumsum(sizes)[:-1])
     with reading(path):  # it may have too many axes, or a huge one beside an empty one
         shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]

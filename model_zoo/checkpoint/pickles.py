@@ -208,8 +208,7 @@ class Unpickler(pickle._Unpickler):
         found = self._names.get(f'{module}.{name}')
         if found is None:
             raise CheckpointError(
-                f'{self._path!r} is refused: it asks for {module}.{name}, which is neither plain '
-                'data nor a tensor; load it by other means only if you trust its author'
+                f'{self._path!r} asks for {module}.{name}, which is neither data nor a tensor'
             )
         return found
 

@@ -113,10 +113,7 @@ def _read(path, read_json_file=None):
     ):
         if fits and read is not None:
             return read(path)
-    raise CheckpointError(
-        f'{path!r} is none of the files of weights known here (.params, safetensors, PyTorch, '
-        'TensorFlow, OpenAI NumPy), or is empty or damaged'
-    )
+    raise CheckpointError(f'{path!r} is no file of weights that is known here, or is damaged')
 
 
 def _read_json(path):
@@ -182,9 +179,7 @@ def check_sums(path, pattern=re.compile('.*')):
         file = os.path.join(os.path.dirname(path), name)
         if pattern.fullmatch(name) and _sum_of(file) != expected:
             raise CheckpointError(
-                f'{file!r} is damaged or was changed: its checksum differs from {path!r}; copy or '
-                f'save the file again, or delete {os.path.basename(path)} if you changed it '
-                'yourself'
+                f'{file!r} is damaged; if you changed it yourself, delete {os.fspath(path)!r}'
             )
 
 

@@ -115,10 +115,7 @@ def read_params(path):
             return tensors, {}
         metadata = json.loads(tensors.pop(METADATA).tobytes())
         if metadata['version'] != VERSION:
-            raise CheckpointError(
-                f'{path!r} has version {metadata["version"]} of this format, and version {VERSION} '
-                'can be read: upgrade gluon-transformer-zoo'
-            )
+            raise CheckpointError(f'{path!r} is of a later version: upgrade gluon-transformer-zoo')
         return tensors, metadata
 
 

@@ -124,10 +124,7 @@ class Quantizer:
 
 def _layer_name(node):
     """Return the name of the node's weight, without its endings."""
-    name = node.input[1]
-    for end in ('_transposed', '_weight'):
-        name = name[: -len(end)] if name.endswith(end) else name
-    return name
+    return node.input[1].removesuffix('_transposed').removesuffix('_weight')
 
 
 def _copy(model):

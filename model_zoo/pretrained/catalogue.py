@@ -141,10 +141,7 @@ def resolve_alias(name):
             return entry.model, entry.dataset
     if os.path.isfile(name) or os.sep in name:
         what = 'a file, not a folder' if os.path.isfile(name) else 'no such folder'
-        raise UnknownNameError(
-            f'{name!r}: {what}, and no name of pretrained weights; '
-            'model_zoo.pretrained.list_pretrained() has the names'
-        )
+        raise UnknownNameError(f'{name!r}: {what}, and no name of pretrained weights')
     known = {each for entry in entries for each in (entry.full_name, *entry.names)}
     known |= {entry.model for entry in entries if entry.default}
     known |= {os.path.dirname(path) for path in glob.glob('*/config.json')}

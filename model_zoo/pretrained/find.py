@@ -218,10 +218,7 @@ def find_files(
     foreign = files.weights and not files.weights.endswith('.params')
     # other programs' files come with vocab.txt, whose order is another than GluonNLP's
     if others is None or (foreign and others.vocab.endswith('.vocab')):
-        raise InputError(
-            f'the vocabulary of {os.fspath(path)!r} is missing; put {" or ".join(VOCAB_NAMES)} '
-            'beside it'
-        )
+        raise InputError(f'{os.fspath(path)!r} has no vocabulary: put {VOCAB_NAMES[0]} beside it')
     return files.with_vocab_of(others)
 
 

@@ -100,10 +100,7 @@ def _names(fields, model):
     if labels is None or labels == {}:
         return None
     if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
-        raise InputError(
-            f'config.json of the model {model!r} has the id2label {labels!r:.200}: write it as '
-            '{"0": "first label", "1": "second label"} and so on'
-        )
+        raise InputError(f'{model!r}: id2label must be as {{"0": "bad"}}, not {labels!r:.200}')
     return tuple(str(labels[str(number)]) for number in range(len(labels)))
 
 

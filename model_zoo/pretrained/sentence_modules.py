@@ -82,10 +82,7 @@ class SentenceModules:
     def pooling(self):
         """The pooling, if there is nothing else but normalization; InputError otherwise."""
         if len(self.modes) > 1 or any(step is not normalized for step in self.steps):
-            raise InputError(
-                'the model has several poolings or a dense layer; only one pooling and '
-                'normalization can be part of a block'
-            )
+            raise InputError('several poolings, or a dense layer, cannot be part of a block')
         return self.modes[0]
 
     def units(self, units):
@@ -119,10 +116,7 @@ def modules_of(files):
         elif module.kind == 'Normalize' and options:
             steps.append(normalized)
         elif module.kind != 'Dropout':
-            raise InputError(
-                f'{folder!r} has a part {module.kind} that is not supported here; there are one '
-                'Pooling, then Dense, Normalize and Dropout'
-            )
+            raise InputError(f'the part {module.kind} of {folder!r} is not supported here')
     settings = _settings(folder, os.path.join(folder, first.path))
     return SentenceModules(steps=tuple(steps), **options, **settings)
 
@@ -144,10 +138,7 @@ def _read_dense(folder):
     target = fields.get('module_output_name') or source
     name = str(fields.get('activation_function', 'Tanh')).rpartition('.')[2]
     if name not in _ACTIVATIONS or (source, target) != ('sentence_embedding',) * 2:
-        raise InputError(
-            f'the dense layer in {folder!r} has the activation {name}, from {source} to {target}; '
-            f'supported are {", ".join(_ACTIVATIONS)}, of sentence_embedding'
-        )
+        raise InputError(f'the layer in {folder!r}, {name} of {source}, is not supported')
     path = weights_in_folder(folder) or os.path.join(folder, 'model.safetensors')
     tensors, _ = read_tensors(path)
     if 'linear.weight' not in tensors:

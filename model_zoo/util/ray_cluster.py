@@ -73,15 +73,10 @@ def join_cluster(address, shows_logs=False):
     try:
         ray.init(address, log_to_driver=shows_logs, logging_level='ERROR', **options)
     except Exception as error:  # ConnectionError, ValueError, RuntimeError or gRPC's
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        # a traceback of the server's, of which the last line has the cause
-        cause = ' '.join(dict.fromkeys([lines[0], lines[-1]]))
-        raise InputError(
-            f'{address}: no Ray cluster can be reached ({cause}); start one, set '
-            "RAY_AUTH_MODE=token if it asks for Ray's token, or give 'local' for a cluster of this "
-            'machine alone',
-            field='ray',
-        ) from error
+        # of a traceback of the server's, the last line has the cause
+        cause = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        problem = f"{address}: no cluster can be reached ({cause}); 'local' is this machine alone"
+        raise InputError(problem, field='ray') from error
     return ray, True
 
 

@@ -22,20 +22,6 @@ def sha256_of(path, algorithm='sha256'):
     return digest.hexdigest()
 
 
-def state_of(path):
-    """Return what differs when a folder or file here has changed: its files' sizes and times."""
-    path, states = os.path.expanduser(os.fspath(path)), set()
-    folder, name = os.path.split(path)
-    for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
-        for name in names:
-            try:
-                status = os.stat(os.path.join(where, name))
-            except OSError:  # it has gone meanwhile
-                continue
-            states.add((where, name, status.st_ino, status.st_size, status.st_mtime_ns))
-    return frozenset(states)
-
-
 def read_json(path, what='', shape=object, digest=None, encoding=None):
     """Read a JSON file, of the shape that the caller declares; see `parse_json`.
 
@@ -142,10 +128,7 @@ def check_encoding(encoding):
     try:
         ''.encode(encoding or 'utf-8')
     except (LookupError, ValueError):
-        raise InputError(
-            f'{encoding!r} is no encoding that Python knows, such as latin-1 or utf-16',
-            field='encoding',
-        ) from None
+        raise InputError(f'{encoding!r} is unknown to Python', field='encoding') from None
 
 
 def _with_mark(encoding):
