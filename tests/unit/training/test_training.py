@@ -327,8 +327,9 @@ def run_evaluated(*callbacks):
     return make_loop(num_steps=12, log_interval=4, callbacks=callbacks, **evaluate).run()
 
 
-def test_tensorboard_events(tmp_path):
+def test_tensorboard_events(tmp_path, without):
     pytest.importorskip('tensorboard')
+    without('tensorflow')  # with which it would take 600 MB to read the events
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     state = run_evaluated(TensorBoardWriter(str(tmp_path)))
