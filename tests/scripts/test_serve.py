@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import pytest
-from script_runs import SCRIPTS, load_script, refusal, start
+from script_runs import SCRIPTS, load_script, refusal, start, wait_until
 from tiny_models import save_bert, save_gpt2
 
 from bert import BertForSequenceClassification
@@ -72,6 +72,8 @@ def test_from_start_to_end(folders, tmp_path):
         with httpx.Client(base_url=served.url, headers=headers, timeout=300) as client:
             answer = client.post('/models/sentiment', json={'inputs': 'good film .'})
             assert {each['label'] for each in answer.json()[0]} == {'bad', 'good'}
+            is_open = {'inputs': 'The', 'parameters': {'max_new_tokens': 1}}
+            wait_until(lambda: client.post('/models/writer', json=is_open).status_code == 200)
             parameters, whole = {'max_new_tokens': 80, 'stop_at_end': False}, []
             content = {'inputs': 'The', 'parameters': parameters}
 
@@ -84,8 +86,7 @@ def test_from_start_to_end(folders, tmp_path):
                 lines = reply.iter_lines()
                 next(lines)
                 thread.start()
-                while 'zoo_queue{model="writer"} 2.0' not in client.get('/metrics').text:
-                    pass
+                wait_until(lambda: 'zoo_queue{model="writer"} 2.0' in client.get('/metrics').text)
                 served.process.send_signal(signal.SIGTERM)
                 events = [json.loads(line[5:]) for line in lines if line]
             assert events[-1]['details']['generated_tokens'] == 80
