@@ -4,7 +4,7 @@ import json
 import string
 
 import tokenizers
-from tiny import initialized, learn_pieces
+from tiny import initialized, learn_pieces, make_config
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 import bert
@@ -210,25 +210,6 @@ FOLDERS = {
     'gpt2_pairs': ('GPT2', gpt2_pairs),
 }
 
-SIZES = {
-    'hidden_size': 8,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 16,
-    'max_position_embeddings': 80,
-}
-OTHER_SIZES = {
-    'DistilBert': {
-        'dim': 8,
-        'n_layers': 1,
-        'n_heads': 2,
-        'hidden_dim': 16,
-        'max_position_embeddings': 80,
-    },
-    'Electra': {**SIZES, 'embedding_size': 8},
-    'GPT2': {'n_embd': 8, 'n_layer': 1, 'n_head': 2, 'n_positions': 80, 'n_ctx': 80},
-}
-
 
 def write_tokenizer(folder, kind):
     """Write the tokenizer's files; returns the size of its vocabulary."""
@@ -240,8 +221,9 @@ def add_model(folder, kind, vocab_size, head):
     """Save a random model of a head (``'ForMaskedLM'``) beside the tokenizer's files."""
     prefix = FOLDERS[kind][0]
     package = {'GPT2': gpt2, 'OpenAIGPT': gpt}.get(prefix, bert)
-    sizes = OTHER_SIZES.get(prefix, SIZES)
-    config = getattr(package, f'{prefix}Config')(vocab_size=vocab_size, **sizes)
+    positions = 'n_positions' if prefix == 'GPT2' else 'max_position_embeddings'
+    kind = getattr(package, f'{prefix}Config')
+    config = make_config(kind, vocab_size, **{positions: 80})
     block = initialized(getattr(package, prefix + head)(config), 0.3)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     block.save_pretrained(str(folder), format='huggingface')

@@ -8,24 +8,11 @@ import gpt
 import gpt2
 
 #: small models; the weights are large, so that nothing hides in linear ranges
-SMALL = {
-    'vocab_size': 30,
-    'n_positions': 12,
-    'n_ctx': 12,
-    'n_embd': 8,
-    'n_layer': 2,
-    'n_head': 2,
-    'initializer_range': 0.3,
-}
-LARGER = {
-    **SMALL,
-    'vocab_size': 50,
-    'n_embd': 128,  # so that our feed-forward layers are padded
-    'n_layer': 3,
-    'n_head': 4,
-    'layer_norm_epsilon': 1e-3,
-    'initializer_range': 0.1,
-}
+SMALL = {'vocab_size': 30, 'n_positions': 12, 'n_ctx': 12, 'n_embd': 8, 'n_layer': 2, 'n_head': 2}
+SMALL['initializer_range'] = 0.3
+# with units for which our feed-forward layers are padded
+LARGER = {**SMALL, 'vocab_size': 50, 'n_embd': 128, 'n_layer': 3, 'n_head': 4}
+LARGER.update(layer_norm_epsilon=1e-3, initializer_range=0.1)
 #: the fields that transformers' configurations have of it
 OF_TRANSFORMERS = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
 #: family -> configurations, of which each is a dict of fields

@@ -9,24 +9,9 @@ from bert_compare import assert_gradients, gradients, load_state
 import transfo_xl
 
 #: a small model; its weights are large, so that nothing hides in linear ranges
-CONFIG = {
-    'vocab_size': 40,
-    'cutoffs': [9, 22],
-    'd_model': 10,
-    'd_embed': 8,
-    'n_head': 2,
-    'd_head': 4,
-    'd_inner': 12,
-    'div_val': 2,
-    'n_layer': 2,
-    'tgt_len': 5,
-    'mem_len': 6,
-    'clamp_len': -1,
-    'same_length': False,
-    'init_std': 0.3,
-    'proj_init_std': 0.3,
-    'dropout': 0.0,
-}
+CONFIG = {'vocab_size': 40, 'cutoffs': [9, 22], 'd_model': 10, 'd_embed': 8, 'n_head': 2}
+CONFIG.update(d_head=4, d_inner=12, div_val=2, n_layer=2, tgt_len=5, mem_len=6, clamp_len=-1)
+CONFIG.update(same_length=False, init_std=0.3, proj_init_std=0.3, dropout=0.0)
 #: name -> what is different from CONFIG
 VARIANTS = {
     'plain': {},

@@ -127,12 +127,14 @@ class _Server:
     """The server of this process."""
 
     def __init__(self):
-        import model_zoo
+        from model_zoo.environment import cpu_flags, is_intel
 
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
         # as model_zoo has set it for this process, while it loaded MXNet
-        kernels = environment.get('OPENBLAS_CORETYPE') or model_zoo.environment._kernels() or ''
+        kernels = environment.get('OPENBLAS_CORETYPE', '')
+        if not kernels and {'avx2', 'fma'} <= cpu_flags():
+            kernels = 'Haswell' if is_intel() else 'Zen'
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, '-W', 'ignore', __file__, str(theirs.fileno()), kernels],

@@ -86,16 +86,6 @@ def test_vectors(minilm_dir, tmp_path):
     assert found == {'ours, mxnet float32', 'sentence-transformers float32'}
 
 
-def test_a_whole_training(minilm_dir, tmp_path):
-    data = tmp_path / 'rows.tsv'
-    rows = [f'a {"good" if n % 2 else "bad"} film\t{n % 2}' for n in range(8)]
-    data.write_text('\n'.join(['sentence\tlabel', *rows, '']), 'utf-8')
-    flags = ['--task', 'program', '--model', minilm_dir, '--batch_size', '4', '--max_len', '16']
-    files = ['--train_file', data, '--dev_file', data]
-    found = compare(tmp_path / 'rows.json', 'training', *flags, *files)
-    assert found == {'ours, float32', 'torch float32'}
-
-
 def test_serving(minilm_dir, tmp_path):
     pytest.importorskip('uvicorn')
     flags = ['--model', minilm_dir, '--file', DEMO / 'dev.tsv', '--requests', '8', '--clients', '2']

@@ -5,6 +5,7 @@ import re
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from bert_compare import HEADS
 from gpt_compare import HEADS as DECODER_HEADS
 
@@ -20,34 +21,11 @@ transformers = pytest.importorskip('transformers')
 load_file = pytest.importorskip('safetensors.torch').load_file
 pytestmark = pytest.mark.peers
 
-BERT = bert.BertConfig(
-    vocab_size=31,
-    hidden_size=8,
-    num_hidden_layers=2,
-    num_attention_heads=2,
-    intermediate_size=16,
-    max_position_embeddings=12,
-    num_labels=3,
-)
-SIZES = {'vocab_size': 31, 'n_positions': 12, 'n_ctx': 12, 'n_embd': 8, 'n_layer': 2, 'n_head': 2}
-GPT = gpt.OpenAIGPTConfig(**SIZES)
-GPT2 = gpt2.GPT2Config(**SIZES)
-XL = {
-    'vocab_size': 31,
-    'cutoffs': [8, 16],
-    'd_model': 8,
-    'd_embed': 8,
-    'n_head': 2,
-    'd_head': 3,
-    'd_inner': 10,
-    'n_layer': 2,
-    'tgt_len': 7,
-    'mem_len': 5,
-    'clamp_len': 9,
-    'same_length': False,
-    'layer_norm_epsilon': 1e-5,
-}
-XL_SPLIT = transfo_xl.TransfoXLConfig(**XL, div_val=2, untie_r=True)
+BERT = tiny.bert_config(31, num_labels=3)
+GPT = tiny.decoder_config(gpt.OpenAIGPTConfig, 31)
+GPT2 = tiny.decoder_config(gpt2.GPT2Config, 31)
+XL = {'cutoffs': [8, 16], 'd_head': 3, 'tgt_len': 7, 'mem_len': 5, 'clamp_len': 9}
+XL_SPLIT = tiny.transfo_xl_config(31, **XL, same_length=False, div_val=2, untie_r=True)
 
 #: those that take rows of words
 BERTS = ['BertModel', *(name for name in HEADS if name != 'BertForMultipleChoice')]

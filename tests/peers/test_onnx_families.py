@@ -114,6 +114,17 @@ BLOCKS = {
 }
 
 
+@pytest.mark.parametrize('name', BLOCKS)
+def test_float16(name, tmp_path):
+    """`export_onnx` compares its results with the block's."""
+    block = BLOCKS[name]()
+    half = exported(block, tmp_path / 'half', precision='float16')
+    full = exported(block, tmp_path / 'full')
+    assert (half.inputs, half.outputs) == (full.inputs, full.outputs)
+    arrays = onnx.load(tmp_path / 'half' / 'model.onnx').graph.initializer
+    assert any(each.data_type == onnx.TensorProto.FLOAT16 for each in arrays)
+
+
 @pytest.mark.parametrize('options', [{}, {'precision': 'int8'}])
 def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch):
     block = BLOCKS['bert']()

@@ -16,6 +16,7 @@ import re
 
 import numpy as np
 import pytest
+import tiny
 from huggingface_hub import constants
 
 from model_zoo.pretrained import catalogue, find, get_entry, resolve
@@ -97,19 +98,8 @@ def randomized(model):
 
 def make_bert(folder):
     tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
-    config = {
-        'vocab_size': len(tokens),
-        'hidden_size': 24,
-        'num_attention_heads': 4,
-        'intermediate_size': 48,
-        'num_hidden_layers': 12,
-        'max_position_embeddings': 40,
-        'type_vocab_size': 2,
-        'hidden_act': 'gelu',
-        'initializer_range': 0.3,
-        'hidden_dropout_prob': 0.1,
-        'attention_probs_dropout_prob': 0.1,
-    }
+    sizes = {'num_hidden_layers': 12, 'num_attention_heads': 4, 'max_position_embeddings': 40}
+    config = tiny.bert_config(len(tokens), **sizes, initializer_range=0.3).to_dict()
     model = original.BertForPreTraining(original.BertConfig.from_dict(config))
     save(folder, randomized(model), config, {'vocab.txt': '\n'.join(tokens) + '\n'})
 
@@ -130,21 +120,9 @@ def make_transfo_xl(folder):
     tokenizer = original.TransfoXLTokenizer(special=['<eos>', '<unk>'], lower_case=False)
     tokenizer.count_sents([['Who', 'was', 'Jim', 'Henson', 'a', '?'] * 2, ['puppeteer', 'who']])
     tokenizer.build_vocab()
-    config = original.TransfoXLConfig(
-        len(tokenizer),
-        cutoffs=[4, 7],
-        d_model=24,
-        d_embed=24,
-        n_head=4,
-        d_head=6,
-        d_inner=48,
-        div_val=2,
-        n_layer=3,
-        mem_len=12,
-        clamp_len=10,
-        tgt_len=8,
-        same_length=True,
-    )
+    sizes = {**tiny.TRANSFO_XL, 'cutoffs': [4, 7], 'n_layer': 3, 'mem_len': 12, 'clamp_len': 10}
+    sizes.update(div_val=2, tgt_len=8, same_length=True)
+    config = original.TransfoXLConfig(len(tokenizer), **sizes)
     model = randomized(original.TransfoXLLMHeadModel(config))
     save(folder, model, {**config.to_dict(), 'model_type': 'transfo-xl'}, {})
     tokenizer.save_vocabulary(str(folder))

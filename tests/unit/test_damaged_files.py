@@ -5,8 +5,6 @@ import pathlib
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable
-from typing import NamedTuple
 
 import hypothesis
 import mxnet as mx
@@ -36,6 +34,11 @@ from model_zoo.training.checkpoint import Checkpoint, CheckpointStore, TrainingS
 FIXTURES = pathlib.Path(__file__).parents[1] / 'fixtures'
 TENSORS = {'a': np.arange(12, dtype='f4').reshape(3, 4), 'b': np.arange(5, dtype='i4')}
 TEXT = 'the cat sleeps in Paris. \u4e2d'
+
+
+def kind(write, files, read, sealed=False, examples=25):
+    """How a kind of file is written and read; `sealed` ones have checksums."""
+    return write, files.split(), read, sealed, examples
 
 
 def copied(*parts):
@@ -92,15 +95,8 @@ def plain_training():
 
 
 def write_training(folder):
-    record = {
-        'epoch': 1,
-        'step': 3,
-        'train_loss': 0.5,
-        'score': 0.7,
-        'report': '',
-        'train_seconds': 1.0,
-        'evaluation_seconds': 0.5,
-    }
+    record = {'epoch': 1, 'step': 3, 'train_loss': 0.5, 'score': 0.7, 'report': ''}
+    record.update(train_seconds=1.0, evaluation_seconds=0.5)
     state = TrainingState(3, 1, 0, 2.0, epochs=[record], log=[{'step': 3, 'loss': 0.5}])
     CheckpointStore(str(folder)).save(*plain_training(), vars(state), {'lr': 0.1})
     next(folder.glob('step-*')).rename(folder / 'saved')
@@ -118,8 +114,24 @@ def tensors(name):
     return lambda folder: read_tensors(folder / name)[0]
 
 
-def ids(make):
-    return lambda folder: list(map(int, make(folder).encode_batch([TEXT])['input_ids'][0]))
+def of_tensors(names, *fixture, **options):
+    return kind(copied(*fixture), names, tensors(names.split()[0]), **options)
+
+
+def ids(make, *names):
+    def read(folder):
+        tokenizer = make(*(str(folder / name) for name in names))
+        return list(map(int, tokenizer.encode_batch([TEXT])['input_ids'][0]))
+
+    return read
+
+
+def by_path(read, name, *args):
+    return lambda folder: read(str(folder / name), *args)
+
+
+def write_weights(*metadata):
+    return lambda folder: write_params(str(folder / 'x.params'), TENSORS, *metadata)
 
 
 def opened(folder):
@@ -146,121 +158,55 @@ def content_of(name):
     return read
 
 
-class Kind(NamedTuple):
-    """How a kind of file is written and read; `sealed` ones have checksums."""
-
-    write: Callable
-    files: tuple[str, ...]
-    read: Callable
-    sealed: bool = False
-    examples: int = 25
-
-
 CHECKPOINTS = 'checkpoints'
+SHARDS = 'model.ckpt.index model.ckpt.data-00000-of-00002 model.ckpt.data-00001-of-00002'
+CONLL = '-DOCSTART- -X- O O\n\nEU N B B-ORG\nis V O O\n'
+PIECES = 'sentencepiece.bpe.model'
 KINDS = {
-    'params': Kind(
-        lambda folder: write_params(str(folder / 'x.params'), TENSORS, {'a': 'b'}),
-        ('x.params',),
-        tensors('x.params'),
-        True,
+    'params': kind(write_weights({'a': 'b'}), 'x.params', tensors('x.params'), True),
+    "MXNet's params": kind(write_weights(), 'x.params', tensors('x.params')),
+    'safetensors': of_tensors('model.safetensors', CHECKPOINTS, 'bert_transformers'),
+    'index': of_tensors('model.safetensors.index.json', CHECKPOINTS, 'gpt2_transformers'),
+    'torch zip': of_tensors('zip.pt', 'torch_files', sealed=True),
+    'torch stream': of_tensors('stream.pt', 'torch_files', examples=80),
+    'TensorFlow': of_tensors(SHARDS, 'tensorflow_files', sealed=True),
+    'npy': of_tensors('params_shapes.json params_3.npy', CHECKPOINTS, 'gpt_numpy'),
+    'pickled words': kind(copied('lm_pickles'), 'vocab.pkl', words('vocab.pkl'), False, 80),
+    'pickled corpus': kind(copied('lm_pickles'), 'cache_2.pkl', corpus('cache_2.pkl')),
+    'pickled corpus, protocol 4': kind(copied('lm_pickles'), 'cache_4.pkl', corpus('cache_4.pkl')),
+    'npz': kind(toy_data.write_shards, 'train-0.npz', by_path(read_shard, 'train-0.npz'), True),
+    'tfrecord': kind(write_tfrecord, 'x.tfrecord', by_path(read_shard, 'x.tfrecord')),
+    'folder': kind(
+        write_folder, 'config.json vocab.txt tokenizer_config.json SHA256SUMS', opened, examples=15
     ),
-    "MXNet's params": Kind(
-        lambda folder: write_params(str(folder / 'x.params'), TENSORS),
-        ('x.params',),
-        tensors('x.params'),
+    'vocab.txt': kind(write_vocab, 'vocab.txt', ids(bert.BertTokenizer, 'vocab.txt')),
+    "GluonNLP's vocabulary": kind(
+        write_vocab, 'x.vocab', ids(bert.BertTokenizer.from_pretrained, 'x.vocab')
     ),
-    'safetensors': Kind(
-        copied(CHECKPOINTS, 'bert_transformers'),
-        ('model.safetensors',),
-        tensors('model.safetensors'),
-    ),
-    'index': Kind(
-        copied(CHECKPOINTS, 'gpt2_transformers'),
-        ('model.safetensors.index.json',),
-        tensors('model.safetensors.index.json'),
-    ),
-    'torch zip': Kind(copied('torch_files'), ('zip.pt',), tensors('zip.pt'), True),
-    'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 80),
-    'TensorFlow': Kind(
-        copied('tensorflow_files'),
-        ('model.ckpt.index', 'model.ckpt.data-00000-of-00002', 'model.ckpt.data-00001-of-00002'),
-        tensors('model.ckpt.index'),
-        True,
-    ),
-    'npy': Kind(
-        copied(CHECKPOINTS, 'gpt_numpy'),
-        ('params_3.npy', 'params_shapes.json'),
-        tensors('params_shapes.json'),
-    ),
-    'pickled words': Kind(copied('lm_pickles'), ('vocab.pkl',), words('vocab.pkl'), False, 80),
-    'pickled corpus': Kind(copied('lm_pickles'), ('cache_2.pkl',), corpus('cache_2.pkl')),
-    'pickled corpus, protocol 4': Kind(
-        copied('lm_pickles'), ('cache_4.pkl',), corpus('cache_4.pkl')
-    ),
-    'npz': Kind(
-        toy_data.write_shards,
-        ('train-0.npz',),
-        lambda folder: read_shard(str(folder / 'train-0.npz')),
-        True,
-    ),
-    'tfrecord': Kind(
-        write_tfrecord, ('x.tfrecord',), lambda folder: read_shard(str(folder / 'x.tfrecord'))
-    ),
-    'folder': Kind(
-        write_folder,
-        ('config.json', 'vocab.txt', 'tokenizer_config.json', 'SHA256SUMS'),
-        opened,
-        False,
-        15,
-    ),
-    'vocab.txt': Kind(
-        write_vocab,
-        ('vocab.txt',),
-        ids(lambda folder: bert.BertTokenizer(str(folder / 'vocab.txt'))),
-    ),
-    "GluonNLP's vocabulary": Kind(
-        write_vocab,
-        ('x.vocab',),
-        ids(lambda folder: bert.BertTokenizer.from_pretrained(str(folder / 'x.vocab'))),
-    ),
-    'byte pairs': Kind(
+    'byte pairs': kind(
         tiny_models.save_gpt2,
-        ('vocab.json', 'merges.txt'),
-        ids(
-            lambda folder: gpt2.GPT2Tokenizer(
-                str(folder / 'vocab.json'), str(folder / 'merges.txt')
-            )
-        ),
+        'vocab.json merges.txt',
+        ids(gpt2.GPT2Tokenizer, 'vocab.json', 'merges.txt'),
     ),
-    'sentence pieces': Kind(
-        variant_models.make_xlmr,
-        ('sentencepiece.bpe.model',),
-        ids(lambda folder: bert.XLMRobertaTokenizer(str(folder / 'sentencepiece.bpe.model'))),
+    'sentence pieces': kind(
+        variant_models.make_xlmr, PIECES, ids(bert.XLMRobertaTokenizer, PIECES)
     ),
-    'tokenizer.json': Kind(
+    'tokenizer.json': kind(
         copied('sentence_transformers', 'today'),
-        ('tokenizer.json', 'tokenizer_config.json'),
-        ids(lambda folder: FileTokenizer.from_pretrained(str(folder))),
+        'tokenizer.json tokenizer_config.json',
+        ids(FileTokenizer.from_pretrained, '.'),
     ),
-    'training': Kind(
+    'training': kind(
         write_training,
-        ('saved/state.json', 'saved/model.params', 'saved/optimizer.params'),
+        'saved/state.json saved/model.params saved/optimizer.params',
         read_training,
         True,
         20,
     ),
-    'SQuAD': Kind(
-        write_squad,
-        ('squad.json',),
-        lambda folder: read_squad(str(folder / 'squad.json'), True, True),
-    ),
-    'CoNLL': Kind(
-        lambda folder: (folder / 'x').write_text('-DOCSTART- -X- O O\n\nEU N B B-ORG\nis V O O\n'),
-        ('x',),
-        lambda folder: read_conll(str(folder / 'x')),
-    ),
-    'tar.gz': Kind(write_archives, ('x.tar.gz',), content_of('x.tar.gz')),
-    'zip': Kind(write_archives, ('x.zip',), content_of('x.zip')),
+    'SQuAD': kind(write_squad, 'squad.json', by_path(read_squad, 'squad.json', True, True)),
+    'CoNLL': kind(lambda folder: (folder / 'x').write_text(CONLL), 'x', by_path(read_conll, 'x')),
+    'tar.gz': kind(write_archives, 'x.tar.gz', content_of('x.tar.gz')),
+    'zip': kind(write_archives, 'x.zip', content_of('x.zip')),
 }
 
 
@@ -276,24 +222,24 @@ def damage_of(path):
 
 @pytest.mark.parametrize('name', KINDS)
 def test_what_is_read_is_right_or_refused(tmp_path, name):
-    kind = KINDS[name]
-    kind.write(tmp_path)
-    expected = kind.read(tmp_path)
-    damages = {file: damage_of(tmp_path / file) for file in kind.files}
+    write, files, read, is_sealed, examples = KINDS[name]
+    write(tmp_path)
+    expected = read(tmp_path)
+    damages = {file: damage_of(tmp_path / file) for file in files}
 
-    @quick(kind.examples)
+    @quick(examples)
     @hypothesis.given(hypothesis.strategies.data())
     def read_damaged(data):
-        file = data.draw(hypothesis.strategies.sampled_from(kind.files))
+        file = data.draw(hypothesis.strategies.sampled_from(files))
         path, damaged = tmp_path / file, data.draw(damages[file])
         sound = path.read_bytes()
         path.write_bytes(damaged)
         try:
-            found = kind.read(tmp_path)
+            found = read(tmp_path)
         except ZooError as error:
             assert str(error) and '\n' not in str(error)
         else:
-            if kind.sealed:
+            if is_sealed:
                 assert_same(found, expected)
         finally:
             path.write_bytes(sound)

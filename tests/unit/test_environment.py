@@ -172,19 +172,16 @@ assert abs(scipy.sparse.linalg.eigs(matrix, 1)[0][0] - 100 * (1 + 1j)) < 1e-6
     run(program, ZOO_BLAS='mkl')
 
 
-@pytest.mark.parametrize(
-    ('value', 'message'),
-    [
-        ('atlas', "ZOO_BLAS is 'atlas'; it may be mkl or openblas"),
-        ('mkl', "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"),
-    ],
-)
-def test_other_values_of_the_switch(monkeypatch, value, message):
-    monkeypatch.setenv('ZOO_BLAS', value)
-    monkeypatch.setattr(environment, '_mkl_path', lambda: None)
-    with pytest.raises(ImportError) as caught:
-        environment._load_blas()
-    assert str(caught.value) == message
+def test_other_values_of_the_switch():
+    program = """
+import model_zoo
+try:
+    import mxnet
+except ImportError as error:
+    print(error)
+"""
+    said = run(program, ZOO_BLAS='atlas')
+    assert said == "ZOO_BLAS is 'atlas'; it may be mkl or openblas"
 
 
 @has_amx
@@ -249,16 +246,10 @@ assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
     [
         lambda x, two, half: x.reshape((two, 6)),
         lambda x, two, half: mx.nd.zeros((two, 3)) + half,
-        lambda x, two, half: mx.nd.full((two,), half),
         lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
-        lambda x, two, half: mx.nd.tile(x, reps=(two, 1)),
         lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
         lambda x, two, half: x[two:] * half + two / (x[two] + half),
         lambda x, two, half: mx.nd.clip(x, half, two) > half,
-        lambda x, two, half: mx.nd.broadcast_to(x.reshape((1, 12)), shape=(two, 12)),
-        lambda x, two, half: mx.nd.SequenceMask(
-            x.reshape((6, 2)), mx.nd.array([1, 2]), True, value=half
-        ),
         lambda x, two, half: mx.sym.reshape(
             mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)
         ).eval(x=x)[0],

@@ -1,19 +1,11 @@
 """The registry of models, joined with GluonNLP's; weights from a repository on loopback."""
 
-import hashlib
-
 import gluonnlp
-import mxnet as mx
-import numpy as np
 import pytest
-from gluonnlp.vocab import BERTVocab
-from loopback import LoopbackServer, Resource, zip_of
-from mxnet.gluon.model_zoo import model_store
 
-import bert
 import model_zoo
 from model_zoo import zoo
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import InputError, UnknownNameError
 
 
 @pytest.fixture
@@ -81,75 +73,3 @@ def test_errors_of_gluonnlps_models_are_theirs():
     with pytest.raises(Exception) as caught:
         model_zoo.get_model('awd_lstm_lm_1150', dataset_name='no_such_data_set')
     assert not isinstance(caught.value, UnknownNameError)
-
-
-# -- a repository -------------------------------------------------------------------------------
-
-SIZES = {
-    'num_layers': 2,
-    'units': 16,
-    'hidden_size': 512,
-    'num_heads': 4,
-    'max_length': 20,
-    'hparam_allow_override': True,
-}
-
-
-@pytest.fixture
-def repository(no_network, monkeypatch, tmp_path):
-    """GluonNLP's own files of a small BERT under the names of a large one."""
-    vocab = BERTVocab(gluonnlp.data.count_tokens(['the', 'cat', 'sat']))
-    encoder = gluonnlp.model.BERTEncoder(
-        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4
-    )
-    theirs = gluonnlp.model.BERTModel(
-        encoder, vocab_size=len(vocab), token_type_vocab_size=2, units=16, embed_size=16
-    )
-    theirs.initialize(mx.init.Normal(0.5))
-    theirs(mx.nd.ones((1, 2)), mx.nd.ones((1, 2)), mx.nd.ones((1,)), mx.nd.ones((1, 1)))
-    path = tmp_path / 'theirs.params'
-    theirs.save_parameters(str(path))
-
-    name = 'book_corpus_wiki_en_uncased'
-    weights, words = path.read_bytes(), vocab.to_json().encode()
-    digests = [hashlib.sha1(content).hexdigest() for content in (weights, words)]
-    monkeypatch.setitem(model_store._model_sha1, f'bert_12_768_12_{name}', digests[0])
-    monkeypatch.setitem(gluonnlp.data.utils._vocab_sha1, name, [digests[1], '.vocab', {}])
-    with LoopbackServer() as server:
-        for folder, stem, extension, content in [
-            ('models', f'bert_12_768_12_{name}-{digests[0][:8]}', '.params', weights),
-            ('dataset/vocab', f'{name}-{digests[1][:8]}', '.vocab', words),
-        ]:
-            archive = zip_of(**{stem + extension: content})
-            server.resources[f'/gluon/{folder}/{stem}.zip'] = Resource(archive)
-        monkeypatch.setenv('MXNET_GLUON_REPO', server.url)
-        server.theirs, server.vocab = theirs, vocab
-        yield server
-
-
-def test_pretrained_from_the_repository(repository, tmp_path):
-    """Downloaded once; ours and GluonNLP's own reader give the same."""
-    inputs = mx.nd.array([[2, 5, 6, 3]]), mx.nd.zeros((1, 4)), mx.nd.array([3])
-    positions = mx.nd.array([[1, 2]])
-    expected = repository.theirs(*inputs, positions)
-    for _ in range(2):
-        block, vocab = gluonnlp.model.get_model('bert_12_768_12', **SIZES)
-        assert isinstance(block, bert.BertModel)
-        assert vocab.idx_to_token == repository.vocab.idx_to_token
-        for one, two in zip(block(*inputs, positions), expected):
-            np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=1e-5)
-    assert len(repository.requests) == 2
-    theirs, _ = gluonnlp.model.bert.bert_12_768_12(
-        dataset_name='book_corpus_wiki_en_uncased',
-        root=str(tmp_path / 'home' / 'models'),
-        embed_size=16,
-        **SIZES,
-    )
-    for one, two in zip(theirs(*inputs, positions), expected):
-        np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=1e-5)
-    assert len(repository.requests) == 2
-
-
-def test_repositorys_weights_of_another_size(repository):
-    with pytest.raises(CheckpointError):
-        model_zoo.get_model('bert_12_768_12', **{**SIZES, 'units': 32})

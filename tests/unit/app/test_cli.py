@@ -1,7 +1,6 @@
 """What the command lines share: one message and an exit status."""
 
 import logging
-import pickle
 import re
 import subprocess
 
@@ -11,7 +10,7 @@ import warm
 from script_runs import ROOT
 
 from model_zoo.app import cli
-from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
+from model_zoo.errors import InputError, MissingExtraError
 
 
 @pytest.mark.parametrize(
@@ -41,16 +40,6 @@ def test_an_error_is_one_line_and_a_status(error, status, line, capsys):
 
     assert cli.run(main) == status
     assert capsys.readouterr() == ('', f'{line or f"error: {error}"}\n')
-
-
-def test_messages_of_errors():
-    error = UnknownNameError.of('task', 'MRPD', ['RTE', 'MRPC'])
-    assert str(error) == "unknown task 'MRPD'; known: MRPC, RTE; did you mean MRPC?"
-    error = UnknownNameError.of('task', 'QQ', ['RTE', 'MRPC'])
-    assert str(error) == "unknown task 'QQ'; known: MRPC, RTE"
-    error = UnknownNameError.of('model', 'BERT_BASE', ['bert-base', 'gpt2'])
-    assert str(error).endswith('; did you mean bert-base?')
-    assert issubclass(MissingExtraError, ImportError)
 
 
 def test_reader_that_leaves():
@@ -89,15 +78,6 @@ def test_a_field_is_told_as_the_flag_that_sets_it(field, name, capsys):
 
     assert cli.run(main, []) == 1
     assert capsys.readouterr().err == f'error: {name} needs --fp16 and `resume`\n'
-
-
-def test_a_field_is_told_by_its_name_in_python():
-    error = InputError('must be at least 1, not 0', field='lr')
-    assert (str(error), error.field) == ('lr must be at least 1, not 0', 'lr')
-    assert str(error) == cli.message_of(error) == str(pickle.loads(pickle.dumps(error)))
-    assert (
-        pickle.loads(pickle.dumps(error)).naming('--{}'.format) == '--lr must be at least 1, not 0'
-    )
 
 
 def test_names_in_the_log_are_text(capfd):

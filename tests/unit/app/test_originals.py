@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from model_zoo.app import cli, originals
-from model_zoo.app.originals import SCRIPTS, parse_settings
+from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
 from model_zoo.tasks.settings import ClassificationSettings, PretrainingSettings, SquadSettings
 
@@ -79,11 +79,6 @@ def test_an_originals_defaults_are_overridden_by_a_file_and_by_flags(tmp_path):
     found = parse('finetune_classifier', config, '--lr=0.5', preset=preset)
     assert (found.batch_size, found.lr, found.seed, found.as_bertadam) == (32, 0.5, 7, True)
     assert found.given == {'lr', 'seed'}
-
-
-def test_scripts_name_commands():
-    known = {*originals.TABLE, *originals.ALIASES, 'eval_transfo_xl', 'generate_gpt2'}
-    assert {script.ours for script in SCRIPTS.values()} <= known
 
 
 def test_the_log_says_once_why_a_flag_has_no_effect(capsys):

@@ -24,21 +24,6 @@ def parent(tmp_path, monkeypatch):
         remote.remove_file(remote.join(os.path.dirname(URL), name))
 
 
-def test_there_and_back(parent):
-    folder = RemoteFolder(URL)
-    for name in ('results.json', '.lock', 'sub/a.txt'):
-        os.makedirs(os.path.dirname(f'{folder.path}/{name}'), exist_ok=True)
-        with open(f'{folder.path}/{name}', 'w') as file:
-            file.write(name)
-    folder.push()
-    assert set(remote.sizes_in(URL)) == {'results.json', 'sub/a.txt'}
-    other = RemoteFolder(URL)  # as another process of this machine, or another run
-    other.pull()
-    assert sorted(os.listdir(other.path)) == ['.lock', 'results.json', 'sub']
-    other.close()
-    assert os.listdir(parent) == []
-
-
 def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
     def main(argv):
         args = argparse.Namespace(output_dir=URL, seed=0)

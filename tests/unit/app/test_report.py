@@ -8,9 +8,7 @@ import pytest
 import yaml
 
 from model_zoo.app.report import (
-    explain_choice,
     log_summary,
-    write_card,
     write_report,
 )
 
@@ -111,21 +109,6 @@ def test_what_the_page_shows(tmp_path, changes, shown):
     assert shown in page_of(tmp_path, changed(**changes))
 
 
-@pytest.mark.parametrize(
-    ('losses', 'why'),
-    [
-        ((0.5, 0.9), 'of 2 equal ones the one with the lowest loss'),
-        ((), 'of 2 equal ones the first'),
-    ],
-)
-def test_why_an_epoch_is_kept(losses, why):
-    reports = [{'dev': {'loss': loss}} for loss in losses] or [{}, {}]
-    epochs = [
-        {'epoch': number, 'score': 0.75, 'report': report} for number, report in enumerate(reports)
-    ]
-    assert explain_choice(epochs, 0, 'f1') == f'epoch 0 of 2, the best by f1, 0.7500, and {why}'
-
-
 def test_the_page_of_a_training_that_continues(tmp_path):
     results = changed('description', metric=None)
     del results['examination']
@@ -162,16 +145,6 @@ def test_card(tmp_path):
     ):
         assert part in body, part
     assert (tmp_path / 'best_model' / 'curves.png').is_file()
-
-
-def test_the_card_of_a_model_without_use_labels_and_dev_set(tmp_path):
-    nothing = {'use': None, 'command': '', 'call': '', 'example': None, 'labels': None}
-    results = changed('description', **nothing, metric=None, sizes={}, unit=None)
-    del results['examination']
-    write_card(str(tmp_path), results)
-    card = (tmp_path / 'README.md').read_text('utf-8')
-    assert yaml.safe_load(card.split('---')[1]).keys() == {'library_name', 'tags'}
-    assert 'pipeline' not in card and 'Labels' not in card and 'curves' not in card
 
 
 def test_last_words(tmp_path, caplog, monkeypatch):

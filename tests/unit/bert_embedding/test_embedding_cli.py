@@ -1,6 +1,5 @@
 """The command bert-embedding: what it prints and writes, and how it fails."""
 
-import json
 import os
 import re
 
@@ -121,28 +120,13 @@ def test_npz_of_words(call, text, tmp_path, tiny):
         assert file['offsets'].tolist() == [0, 0, 0] and len(file['vectors']) == 0
 
 
-def test_jsonl(call, text, tmp_path, tiny):
-    path = tmp_path / 'out.jsonl'
-    assert call('--file', text, '--output', path)[0] == 0
-    records = [json.loads(line) for line in path.read_text('utf-8').splitlines()]
-    assert [record['tokens'] for record in records] == WORDS
-    for record, (_, expected) in zip(records, tiny(LINES)):
-        np.testing.assert_allclose(record['vectors'], np.array(expected), atol=1e-5)
-    assert call('--file', text, '--output', path, '--pooling', 'cls')[0] == 0
-    records = [json.loads(line) for line in path.read_text('utf-8').splitlines()]
-    vectors = [record['vector'] for record in records]
-    np.testing.assert_allclose(vectors, tiny.sentence_vectors(LINES, 'cls'), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     'arguments, status',
     [
         ([], 2),
         (['--sentences', 'a', '--file', 'x'], 2),
-        (['--sentences', 'a', '--oov_way', 'x'], 2),
         (['--sentences', 'a', '--dtype', 'int4'], 2),
         (['--file', 'missing.txt'], 1),
-        (['--file', '.'], 1),
         (['--file', 'empty'], 1),
         (['--file', 'no utf-8'], 1),
         (['--sentences', 'a', '--normalize'], 1),

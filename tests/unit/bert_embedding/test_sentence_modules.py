@@ -13,7 +13,6 @@ from bert_embedding.cli import main
 from export.export import main as export
 from model_zoo.checkpoint.tensor_files import write_safetensors
 from model_zoo.errors import InputError, UnknownNameError, ZooError
-from model_zoo.util.arrays import pool
 
 
 @pytest.fixture
@@ -78,16 +77,6 @@ def test_what_is_asked_for_wins(folder, sentences):
         embedding.sentence_vectors(sentences, prompt_name='title')
     assert embedding.max_seq_length == 12
     assert BertEmbedding(model=folder('joined'), max_seq_length=5).max_seq_length == 5
-
-
-def test_poolings():
-    states = np.arange(12, dtype=np.float32).reshape(4, 3)
-    assert pool(states, 'cls').tolist() == [0, 1, 2] and pool(states, 'cls', 1)[0] == 3
-    assert pool(states, 'lasttoken').tolist() == pool(states, 'max').tolist() == [9, 10, 11]
-    np.testing.assert_allclose(pool(states, 'mean', 2), [7.5, 8.5, 9.5])
-    np.testing.assert_allclose(pool(states, 'mean_sqrt_len_tokens'), states.sum(0) / 2)
-    weights = np.array([[3], [4]])
-    np.testing.assert_allclose(pool(states, 'weightedmean', 2), (states[2:] * weights).sum(0) / 7)
 
 
 def test_command(folder, expected, sentences, tmp_path):

@@ -10,7 +10,7 @@ from mxnet.gluon import nn
 
 from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.config import Config
-from model_zoo.checkpoint import Mapping, Rule, read_tensors
+from model_zoo.checkpoint import Mapping, Rule
 
 
 @dataclasses.dataclass
@@ -50,20 +50,6 @@ class Tiny(ZooBlock):
             Rule('^head.bias', '^head.b'),
         ]
         return {'other': Mapping(rules, 'body.')}
-
-
-class TinyTask(Tiny):
-    backbone = 'body'
-
-    def __init__(self, config, prefix=None, params=None):
-        ZooBlock.__init__(self, config, prefix=prefix, params=params)
-        with self.name_scope():
-            self.body = Tiny(config)
-            self.head = nn.Dense(2, in_units=config.units)
-            self.shared = self.body.dense.weight
-
-    def hybrid_forward(self, F, x, y=None, z=None, shared=None):
-        return self.head(self.body(x, y, z))
 
 
 def make(block_class=Tiny):
@@ -112,27 +98,7 @@ def test_graphs_are_dropped_when_the_block_changes():
     assert (block(x).asnumpy() == 3).all() and (block(x, 2 * y).asnumpy() == 6).all()
 
 
-def test_gradients_in_several_graphs():
-    block = make()
-    x = mx.nd.ones((2, 3))
-    block.hybridize(static_alloc=True)
-    for calls in [(x,)], [(x, x)], [(x,)], [(x,), (x, x)]:
-        with mx.autograd.record():
-            loss = sum(block(*arguments).sum() for arguments in calls)
-        loss.backward()
-        np.testing.assert_allclose(block.dense.weight.grad().asnumpy(), 2 * len(calls))
-        np.testing.assert_allclose(block.dense.bias.grad().asnumpy(), 2 * len(calls))
-
-
 # -- files --------------------------------------------------------------------------------------
-
-
-def test_shared_parameters_are_written_once(tmp_path):
-    path = str(tmp_path / 'file')
-    make(TinyTask).save_parameters(path)
-    names, metadata = read_tensors(path)
-    assert sorted(names) == ['body.dense.bias', 'body.dense.weight', 'head.bias', 'head.weight']
-    assert metadata['class'] == 'TinyTask' and metadata['backbone'] == 'body'
 
 
 def test_contexts_stay_where_they_are(tmp_path):

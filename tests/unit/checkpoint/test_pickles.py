@@ -103,28 +103,6 @@ def test_a_pickle_cannot_change_classes_for_later(dump):
     assert callable(collections.Counter.update)
 
 
-@pytest.mark.parametrize(
-    'content',
-    [
-        b'',
-        b'hello',
-        b'\x80\x04.',
-        b'PK\3\4 no archive',
-        pickle.dumps({'a': list(range(99))})[:50],
-        pickle.dumps(np.array([object()], dtype=object)),
-        pickle.dumps(np.arange(9))[:-20],
-        b'cnumpy\ndtype\n(S"(99999999,)f8"\ntR.',
-        pickle.dumps(0x1950A86A20F9469CFC6C, 2),
-        # a state, which sets attributes, of a function
-        b'\x80\x02c_codecs\nencode\n}X\x01\0\0\0aK\x01sb.',
-        b'\x80\x02c_codecs\nencode\nN}X\x05\0\0\0_callK\x01s\x86b.',
-    ],
-)
-def test_damaged_files(dump, content):
-    with pytest.raises(CheckpointError):
-        read_pickle(dump(content))
-
-
 def test_files_of_torch(fixtures):
     for name in ('zip', 'legacy'):
         found = read_pickle(fixtures / 'lm_pickles' / f'corpus_{name}.bin')

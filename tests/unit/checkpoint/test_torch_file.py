@@ -155,10 +155,8 @@ def test_what_2019_wrote(read, write):
         (6, 3, (2, 2), (2, 1)),
         (6, -1, (2,), (1,)),
         (6, 0, (2,), (-1,)),
-        (6, 0, (-2,), (1,)),
         (6, 0, (2.0,), (1,)),
         (6, 0, (2, 3), (1,)),
-        (6, 0, (True,), (1,)),
         (6, 0, [2], [1]),  # which a pickle could still change
         (6, 0, (1,) * 70, (1,) * 70),
         (6, 0, (0, 10**30), (1, 1)),
@@ -179,7 +177,6 @@ def test_tensors_outside_of_their_storage(read, write, arguments):
         {'w': Call('torch._utils._rebuild_qtensor')},
         {'w': Storage('module', Global('torch.FloatStorage'), 'a', 'cpu', 6)},
         {'w': Storage('storage', 'os', 'a', 'cpu', 6)},
-        {'w': Call('torch._utils._rebuild_tensor_v2', [1], 0, (1,), (1,))},
         {'w': Call('torch._utils._rebuild_tensor_v2')},
         {3: tensor('FloatStorage', 6, 0, (2,), (1,))},
         # a pickle can set attributes of what it gets, if that lets it

@@ -17,20 +17,16 @@ from export import export_block
 
 BERT = tiny.bert_config(40)
 DECODER = tiny.decoder_config(gpt2.GPT2Config, 40)
-TRANSFO_XL = {
-    'cutoffs': [10],
-    'd_model': 16,
-    'd_embed': 16,
-    'n_head': 2,
-    'd_head': 8,
-    'd_inner': 32,
-    'n_layer': 2,
-    'tgt_len': 8,
-    'mem_len': 8,
-}
 WORDS = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], 'float32')
 LENGTHS = np.array([5, 3], 'float32')
 MEMS = [np.ones((8, 2, 16), 'float32')] * 2 + [np.array([8, 3], 'float32')]
+
+
+def make_xl(ext_len):
+    config = tiny.transfo_xl_config(40, ext_len=ext_len, tgt_len=8, mem_len=8)
+    return transfo_xl.TransfoXLLMHeadModel(config)
+
+
 #: block, the graph's inputs, and the places of ids, lengths, and counts of a memory among them
 CASES = {
     'bert': (
@@ -46,22 +42,8 @@ CASES = {
         {2: 5},
     ),
     'gpt2': (lambda: gpt2.GPT2LMHeadModel(DECODER), [WORDS, LENGTHS], [0], {1: 5}),
-    'transfo_xl': (
-        lambda: transfo_xl.TransfoXLLMHeadModel(
-            transfo_xl.TransfoXLConfig(40, ext_len=0, **TRANSFO_XL)
-        ),
-        [WORDS, *MEMS, LENGTHS],
-        [0],
-        {3: 8, 4: 5},
-    ),
-    'extended': (
-        lambda: transfo_xl.TransfoXLLMHeadModel(
-            transfo_xl.TransfoXLConfig(40, ext_len=3, **TRANSFO_XL)
-        ),
-        [WORDS, *MEMS, LENGTHS],
-        [0],
-        {3: 8, 4: 5},
-    ),
+    'transfo_xl': (lambda: make_xl(0), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
+    'extended': (lambda: make_xl(3), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
 }
 BAD = [-1, -1e6, float('nan'), 1e9, float('inf'), -float('inf')]
 

@@ -10,41 +10,25 @@ from model_zoo.generation import generate, stream
 from transfo_xl import TransfoXLLMHeadModel
 
 CONTEXT = 24
-SIZES = {
-    'vocab_size': 37,
-    'n_positions': CONTEXT,
-    'n_ctx': CONTEXT,
-    'n_embd': 24,
-    'n_layer': 3,
-    'n_head': 3,
-    'initializer_range': 1.0,
-}
+SIZES = {'n_positions': CONTEXT, 'n_embd': 24, 'n_layer': 3, 'n_head': 3, 'initializer_range': 1.0}
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 11))]
-
-
 XL_SIZES = {
-    'vocab_size': 37,
     'cutoffs': [9, 20],
     'd_model': 24,
     'd_embed': 24,
     'n_head': 3,
-    'd_head': 8,
-    'd_inner': 40,
-    'n_layer': 3,
     'div_val': 2,
     'mem_len': 5,
-    'init_std': 0.7,
-    'proj_init_std': 0.7,
 }
-
-
+XL_SIZES.update(d_inner=40, n_layer=3, init_std=0.7, proj_init_std=0.7)
 BLOCKS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel, 'transfo_xl': TransfoXLLMHeadModel}
 
 
 def make(name):
     block_class, sizes = BLOCKS[name], XL_SIZES if name == 'transfo_xl' else SIZES
     # with some other seeds the models repeat one token
-    block = tiny.initialized(block_class(block_class.config_class(**sizes)), seed=5)
+    config = tiny.make_config(block_class.config_class, 37, **sizes)
+    block = tiny.initialized(block_class(config), seed=5)
     block.hybridize(static_alloc=True, static_shape=True)
     return block
 

@@ -40,16 +40,6 @@ def test_parts_of_a_text_equal_the_whole(name, optional, hybridized):
         begin = end
 
 
-def test_past_of_leading_axes():
-    block = make()
-    inputs = make_inputs('GPT2Model', CONFIG, 0, (2, 1, 3), 9)
-    whole, _ = run(block, inputs)
-    _, past = run(block, cut(inputs, 0, 4))
-    hidden, past = run(block, cut(inputs, 4, 9), past=past)
-    assert_same(hidden, whole[..., 4:, :])
-    assert past[0].shape == (2, 6, 4, 9, 4)
-
-
 def test_rows_padded_after_a_past():
     block = make()
     inputs = make_inputs('GPT2Model', CONFIG, 0, (3,), 9)

@@ -1,6 +1,5 @@
 """Eight threads share a pipeline, an embedding or a tokenizer; each gets what it gets alone."""
 
-import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_close
@@ -81,36 +80,6 @@ def test_tokenizers(saved, tmp_path):
             for tokenizer in (word_pieces, roberta):
                 ids = tokenizer.encode(text).input_ids.tolist()
                 found += [ids, tokenizer.tokenize(text), tokenizer.decode(ids)]
-        return found
-
-    check(results)
-
-
-@pytest.mark.parametrize('hybridize', [False, True])
-def test_a_block_with_other_arguments_in_each_thread(hybridize):
-    """Lengths, types and labels are left out by some, which makes other graphs of one block."""
-    mx.random.seed(0)
-    block = bert.RobertaForSequenceClassification(
-        bert.RobertaConfig(
-            40,
-            hidden_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=16,
-            max_position_embeddings=30,
-        )
-    )
-    block.initialize()
-    if hybridize:
-        block.hybridize(static_alloc=True, static_shape=True)
-
-    def results(number):
-        random, found = np.random.RandomState(number), []
-        for _ in range(CALLS):
-            words = mx.nd.array(random.randint(3, 40, (2, random.randint(2, 9))))
-            lengths = mx.nd.array([1, words.shape[1]])
-            inputs = [(words,), (words, None, lengths), (words, mx.nd.zeros_like(words), lengths)]
-            found += [block(*each).asnumpy() for each in inputs[number % 3 :] + inputs]
         return found
 
     check(results)

@@ -16,16 +16,7 @@ from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cros
 from model_zoo.layers.precision import Dense, LayerNorm, set_precision
 from model_zoo.layers.sequences import positions_of
 
-BERT = {
-    'vocab_size': 41,
-    'hidden_size': 32,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 4,
-    'intermediate_size': 512,
-    'max_position_embeddings': 24,
-    'hidden_dropout_prob': 0,
-    'attention_probs_dropout_prob': 0,
-}
+CONFIG = tiny.bert_config(41, hidden_size=32, num_attention_heads=4, intermediate_size=512)
 #: relative to the largest output or gradient of a parameter; the types have 11 and 8 bits
 TOLERANCES = {'float32': 1e-5, 'float16': 0.01, 'bfloat16': 0.04}
 HYBRIDIZED = [None, {'static_alloc': True, 'static_shape': True}]
@@ -119,7 +110,7 @@ def bert_inputs():
 
 
 def make_bert(name, dtype='float32', **options):
-    block = tiny.initialized(getattr(bert, name)(bert.BertConfig(**BERT), **options), 0.1)
+    block = tiny.initialized(getattr(bert, name)(CONFIG, **options), 0.1)
     block.cast(dtype)
     return block
 

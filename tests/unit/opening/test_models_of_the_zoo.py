@@ -64,26 +64,14 @@ NAMES = {
         ['transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103'],
     ),
 }
-#: name -> layers, units, heads, inner units, and most positions
-SIZES = {
-    'bert_6_384_12': (6, 384, 12, 1536, 512),
-    'bert_12_768_12': (12, 768, 12, 3072, 512),
-    'bert_24_1024_16': (24, 1024, 16, 4096, 512),
-    'roberta_12_768_12': (12, 768, 12, 3072, 512),
-    'roberta_24_1024_16': (24, 1024, 16, 4096, 512),
-    'distilbert_6_768_12': (6, 768, 12, 3072, 512),
-    'electra_12_256_4': (12, 256, 4, 1024, 512),
-    'electra_12_768_12': (12, 768, 12, 3072, 512),
-    'electra_24_1024_16': (24, 1024, 16, 4096, 512),
-    'xlmr_12_768_12': (12, 768, 12, 3072, 512),
-    'xlmr_24_1024_16': (24, 1024, 16, 4096, 512),
-    'gpt_12_768_12': (12, 768, 12, 3072, 512),
-    'gpt2_117m': (12, 768, 12, 3072, 1024),
-    'gpt2_345m': (24, 1024, 16, 4096, 1024),
-    'gpt2_774m': (36, 1280, 20, 5120, 1024),
-    'gpt2_1558m': (48, 1600, 25, 6400, 1024),
-    'transfo_xl_18_1024_16': (18, 1024, 16, 4096, None),
-}
+#: names of models whose sizes are in them, and other names of GPT-2's
+SIZES = (
+    'bert_6_384_12 bert_12_768_12 bert_24_1024_16 roberta_12_768_12 roberta_24_1024_16 '
+    'distilbert_6_768_12 electra_12_256_4 electra_12_768_12 electra_24_1024_16 xlmr_12_768_12 '
+    'xlmr_24_1024_16 gpt_12_768_12 gpt2_12_768_12 gpt2_24_1024_16 gpt2_36_1280_20 '
+    'gpt2_48_1600_25 transfo_xl_18_1024_16'
+).split()
+POSITIONS = {'gpt2': 1024, 'transfo': None}
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])
 
@@ -126,18 +114,20 @@ def test_other_names(name):
 
 @pytest.mark.parametrize('name', SIZES)
 def test_sizes(name):
+    """Layers, units and heads; four times as many inner units, and most positions."""
     vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(list('abcdefgh')))
     block, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
     assert same is vocab and name in model_zoo.list_models()
-    config = block.config
-    inner = block.parameters_by_name()
-    inner = max(v.shape[0] for k, v in inner.items() if k.endswith('ffn_1.weight'))
+    shapes = {key: value.shape for key, value in block.parameters_by_name().items()}
+    inner = max(shape[0] for key, shape in shapes.items() if key.endswith('ffn_1.weight'))
     fields = 'num_layers', 'units', 'num_heads'
     if name.startswith('transfo_xl'):
         fields = 'n_layer', 'd_model', 'n_head'
-    assert tuple(getattr(config, field) for field in fields) == SIZES[name][:3]
-    assert padded_units(SIZES[name][3]) == inner and block.context_length == SIZES[name][4]
-    assert config.embedding_rows == len(vocab)
+    sizes = [int(part) for part in name.split('_')[-3:]]
+    assert [getattr(block.config, field) for field in fields] == sizes
+    assert inner == padded_units(4 * sizes[1])
+    assert block.context_length == POSITIONS.get(name.split('_')[0], 512)
+    assert block.config.embedding_rows == len(vocab)
     with pytest.raises(RuntimeError):  # not initialized, as GluonNLP's
         next(iter(block.parameters_by_name().values())).data()
 

@@ -207,21 +207,3 @@ def test_global_norm_of_a_large_gradient_is_exact():
     expected = np.sqrt((array.astype('float64') ** 2).sum())
     norm = zoo.grad_global_norm(gradients(array)).asscalar()
     assert norm == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize('update_on_kvstore', [False, True])
-def test_two_devices_equal_one(update_on_kvstore):
-    weights = []
-    for contexts in ([mx.cpu(0)], [mx.cpu(0), mx.cpu(1)]):
-        parameter = gluon.Parameter('w', shape=(3, 2))
-        parameter.initialize(mx.init.One(), ctx=contexts)
-        options = {'update_on_kvstore': update_on_kvstore and len(contexts) > 1}  # one has none
-        settings = {'wd': 0.1, 'max_grad_norm': 1.0}
-        trainer = gluon.Trainer([parameter], 'bertadam', settings, **options)
-        for step in range(3):
-            set_gradient(parameter, (step + 1) / len(contexts))
-            trainer.step(2)
-        weights += [data.asnumpy() for data in parameter.list_data()]
-    assert len(weights) == 3 and weights[0][0, 0] < 1
-    for weight in weights[1:]:
-        np.testing.assert_allclose(weight, weights[0], rtol=1e-7)

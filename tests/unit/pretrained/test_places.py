@@ -11,7 +11,7 @@ import safetensors.numpy
 import tiny
 import tokenizers
 from huggingface_hub import constants
-from local_hub import point_at, publish
+from local_hub import publish
 from loopback import Resource
 from tiny_repository import CONFIG, TOKENS, same
 
@@ -126,13 +126,6 @@ def test_what_a_repository_lacks(server, files, missing):
     publish(server, 'me/tiny', {name: files[name] for name in files if name != missing})
     with pytest.raises(PretrainedNotFoundError):
         open_model('me/tiny')
-
-
-@pytest.mark.parametrize('name', ['me/tiny', 'http://127.0.0.1:9/tiny.tar.gz'])
-def test_no_connection(server, monkeypatch, name):
-    point_at('http://127.0.0.1:9/', monkeypatch.setattr)
-    with pytest.raises(PretrainedNotFoundError):
-        open_model(name)
 
 
 def test_what_is_a_place(tmp_path, here):

@@ -178,20 +178,6 @@ def test_repository_with_a_wrong_or_missing_file(repository, names, index, kind,
 # vocabularies
 
 
-def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_path, monkeypatch):
-    """A vocabulary alone in the cache must not win over the one of the weights elsewhere."""
-    (cache / names[0]).unlink()
-    folder = fill(tmp_path / 'site' / 'carries_too')
-    (folder / '__init__.py').write_text('')
-    monkeypatch.syspath_prepend(tmp_path / 'site')
-    digest = hashlib.sha256(WEIGHTS).hexdigest()
-    files = PackageFiles('carries_too', 'carries-too', '', 'model.safetensors', digest)
-    entry = PretrainedEntry('tiny', 'books_uncased', 'fake', True, default=True, package=files)
-    monkeypatch.setitem(catalogue._ENTRIES, ('tiny', 'books_uncased'), entry)
-    assert find_vocab_file('tiny').vocab.idx_to_token == TOKENS
-    assert VocabFile.of(find_files('tiny')).vocab.idx_to_token == TOKENS
-
-
 def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
     """As kobert's: the padding token is named by GluonNLP's table."""
     lines = (f'the quick brown fox {n} jumps over it' for n in range(200))

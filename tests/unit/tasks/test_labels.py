@@ -2,13 +2,9 @@
 
 import json
 import logging
-import shutil
 
 import pytest
-import tiny
 
-from bert import BertForSequenceClassification
-from model_zoo import open_model
 from model_zoo.errors import InputError
 from model_zoo.opening import locate
 from model_zoo.tasks import labels
@@ -214,14 +210,3 @@ def test_names_of_the_zoo_are_in_the_catalogue():
     assert located.labels.given == ['not_equivalent', 'equivalent']
     assert match_labels(get_task('MRPC'), 'bert-base-cased-finetuned-mrpc').labels == ('0', '1')
     assert match_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
-
-
-def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
-    name = 'bert-base-cased-finetuned-mrpc'
-    root = tmp_path / 'bert_12_768_12_mrpc_book_corpus_wiki_en_cased'
-    tiny.save_bert(tmp_path / 'small', ['a'], BertForSequenceClassification)
-    shutil.copytree(tmp_path / 'small', root)
-    block = open_model(name, 'classification', root=str(tmp_path)).block
-    assert block.label_names == ['not_equivalent', 'equivalent']
-    block = open_model(name, 'classification', root=str(tmp_path), num_labels=2).block
-    assert block.label_names == ['not_equivalent', 'equivalent']

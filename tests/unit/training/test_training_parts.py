@@ -237,15 +237,6 @@ def test_the_loss_scale_is_resumed(tmp_path):
     assert second.state.loss_scale == unbroken.state.loss_scale
 
 
-def test_an_empty_epoch_is_an_error():
-    class Empty:
-        def epoch(self, epoch, start=0):
-            return iter([])
-
-    with pytest.raises(InputError):
-        make_loop(Empty()).run()
-
-
 def test_workers_by_name(without):
     alone = make_workers('device')
     assert (alone.rank, alone.size, alone.local_rank) == (0, 1, 0)

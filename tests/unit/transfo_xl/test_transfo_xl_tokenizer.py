@@ -61,14 +61,6 @@ def test_vocabularies_and_ids_are_the_originals(expected, text_file):
     assert unknown
 
 
-def test_characters_as_words():
-    tokenizer = TransfoXLTokenizer(delimiter='', special=['<eos>'])
-    tokenizer.count_sents([tokenizer.tokenize('abba a')])
-    tokenizer.build_vocab()
-    assert tokenizer.idx2sym == ['<eos>', 'a', 'b', ' ']
-    assert tokenizer.encode('b a', add_eos=True) == [2, 3, 1, 0]
-
-
 def test_words_from_a_file(tmp_path):
     path = tmp_path / 'words.txt'
     path.write_text('<S> 3\nthe 2\n<UNK>\n<unk>\ncat\n', encoding='utf-8')

@@ -13,7 +13,6 @@ from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.util.files import (
     atomic_write,
     lock_file,
-    make_writable_dir,
     write_json,
     written_together,
 )
@@ -39,10 +38,11 @@ def _write(*arguments):
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
 def test_written(tmp_path, mode):
     path = tmp_path / 'file'
-    path.write_text('old')
+    path.write_text('older')
+    path.chmod(0o604)
     with writing(path, mode):
-        assert path.read_text() == 'old'
-    assert path.read_text() == 'new'
+        assert path.read_text() == 'older'
+    assert path.read_text() == 'new' and path.stat().st_mode & 0o777 == 0o604
     assert os.listdir(tmp_path) == ['file']
 
 
@@ -114,22 +114,6 @@ def test_permissions_follow_the_umask(tmp_path, mode, monkeypatch):
     assert (tmp_path / 'file').stat().st_mode & 0o777 == 0o640
 
 
-def test_json(tmp_path):
-    write_json(tmp_path / 'file.json', {'a': ['ü', 1.5]})
-    text = (tmp_path / 'file.json').read_text('utf-8')
-    assert json.loads(text) == {'a': ['ü', 1.5]} and 'ü' in text and text.endswith('}\n')
-
-
-def test_directories(tmp_path):
-    path = make_writable_dir(tmp_path / 'a' / 'b')
-    assert os.path.isdir(path) and os.listdir(path) == []
-    assert make_writable_dir(path) == path
-    (tmp_path / 'file').write_text('')
-    for bad in (tmp_path / 'file', tmp_path / 'file' / 'below'):
-        with pytest.raises(InputError):
-            make_writable_dir(bad)
-
-
 _FIELDS = {'name': str, 'sizes': dict[str, int | None], 'rate': float | None}
 
 
@@ -138,14 +122,11 @@ _FIELDS = {'name': str, 'sizes': dict[str, int | None], 'rate': float | None}
     [
         ('{"name": "x", "sizes": {"a": 1, "b": null}, "rate": 1}', _FIELDS, True),
         ('{"rate": 1}', _FIELDS, False),
-        ('{"name": "x", "sizes": [], "rate": 1}', _FIELDS, False),
-        ('{"name": "x", "sizes": {"a": "b"}}', _FIELDS, False),
         ('{"name": "x", "sizes": {"a": true}}', _FIELDS, False),
         ('{"name": "x", "sizes": {}, "rate": 1e999}', _FIELDS, False),
         ('{"a": [1, 2], "more": 0}', {'a': list[int], 'b': str | None}, True),
         ('{"a": [1, 2.5]}', {'a': list[int]}, False),
         ('[{"b": 1}]', list[dict[str, str]], False),
-        ('"x"', int | str, True),
         ('null', int | str, False),
         ('[' * 64 + ']' * 64, object, True),
         ('-' + '1' * 308, float, True),
@@ -218,15 +199,6 @@ def test_folders_sockets_and_files_that_nobody_may_write_are_refused(tmp_path):
         assert stat.S_ISSOCK((tmp_path / 'socket').stat().st_mode)
     assert (tmp_path / 'locked').read_text() == 'old'
     assert {*os.listdir(tmp_path)} == {'folder', 'to folder', 'locked', 'socket'}
-
-
-@pytest.mark.parametrize('mode', ['w', 'wb', None])
-def test_permissions_stay(tmp_path, mode):
-    path = tmp_path / 'file'
-    path.write_text('older')
-    path.chmod(0o604)
-    _write(path, mode)
-    assert path.read_text() == 'new' and path.stat().st_mode & 0o777 == 0o604
 
 
 def test_a_lock(tmp_path):

@@ -3,7 +3,6 @@
 import io
 import os
 import pathlib
-import sys
 import uuid
 
 import local_s3
@@ -130,21 +129,6 @@ def test_a_failed_copy_leaves_nothing(place, tmp_path, monkeypatch):
         copy_of(f'{place}/m', str(tmp_path / 'copy'))
     assert os.listdir(tmp_path / 'copy') == ['.lock']
     assert sorted(os.listdir(copy_of(f'{place}/m', str(tmp_path / 'copy')))) == ['a', 'b']
-
-
-@pytest.mark.parametrize('library', ['fsspec', 's3fs'])
-def test_the_missing_extra_is_named(library, monkeypatch):
-    import fsspec.core
-
-    def without(url):
-        raise ImportError(f'Install {library} to access it')
-
-    if library == 's3fs':
-        monkeypatch.setattr(fsspec.core, 'url_to_fs', without)
-    else:
-        monkeypatch.setitem(sys.modules, 'fsspec', None)
-    with pytest.raises(MissingExtraError):
-        list(read_lines('s3://bucket/name'))
 
 
 def test_hostile_names_of_an_object_store_are_left_out(bucket, tmp_path):

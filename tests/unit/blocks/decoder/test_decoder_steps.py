@@ -9,15 +9,11 @@ from gpt_compare import CONFIGS, HEADS, PACKAGES, config_class, family_of
 
 CONFIG = {**CONFIGS['gpt']['small'], 'n_head': 4, 'n_embd': 16, 'n_layer': 3, 'n_positions': 20}
 LMS = [HEADS[family][0] for family in HEADS]
-PRUNED = {0: [1, 2], 2: [0]}  # 2, 4 and 3 heads
 
 
-def make(name, pruned=False, **options):
+def make(name, **options):
     config = config_class(name)(**CONFIG)
-    block = tiny.initialized(getattr(PACKAGES[family_of(name)], name)(config, **options))
-    if pruned:
-        block.prune_heads(PRUNED)
-    return block
+    return tiny.initialized(getattr(PACKAGES[family_of(name)], name)(config, **options))
 
 
 def padded(rows):
@@ -53,34 +49,6 @@ def assert_start_and_step(block):
     assert_scores(block, scores, rows)
     scores, _ = block.step(array([1, 2]), state)
     assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
-
-
-@pytest.mark.parametrize('name, pruned', zip(LMS, (False, True)))
-def test_steps_equal_plain_calls(name, pruned):
-    block = make(name, pruned)
-    block.hybridize(static_alloc=True, static_shape=True)
-    for lengths, capacity in [((5, 1, 3), 20), ((4,), 11)]:
-        rows = random_rows(*lengths)
-        scores, state = block.start(*padded(rows), capacity)
-        assert_scores(block, scores, rows)
-        for _ in range(capacity - max(lengths)):
-            tokens = np.random.randint(0, 33, len(rows))
-            rows = [[*row, token] for row, token in zip(rows, tokens)]
-            scores, state = block.step(array(tokens), state)
-            assert_scores(block, scores, rows)
-
-
-@pytest.mark.parametrize('name, pruned', zip(LMS, (True, False)))
-def test_selected_rows_go_on_by_themselves(name, pruned):
-    block = make(name, pruned)
-    rows = random_rows(4, 2, 5)
-    _, state = block.start(*padded(rows), 12)
-    for chosen in ([2, 0, 0], [1, 1, 0, 2, 2], [3], [0], [0, 0], np.array([1, 0])):
-        state = state.select(chosen)
-        tokens = np.random.randint(0, 33, len(chosen))
-        rows = [[*rows[i], token] for i, token in zip(chosen, tokens)]
-        scores, state = block.step(array(tokens), state)
-        assert_scores(block, scores, rows)
 
 
 @pytest.mark.parametrize('name', LMS)

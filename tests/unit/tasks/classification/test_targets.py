@@ -1,11 +1,15 @@
 """Targets: labels parsed, metrics by their definitions and at their limits, predictions."""
 
 import warnings
+from types import SimpleNamespace
 
+import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from gluonnlp.data import classification
 
+from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.targets import Classes, LabelSet, Number
@@ -41,15 +45,6 @@ def test_names_in_any_case_and_aliases():
     assert get_task('chnsenticorp').name == 'ChnSentiCorp'
     with pytest.raises(UnknownNameError):
         get_task('MRPCC')
-
-
-def test_submission_files_have_glues_names():
-    tasks = ('CoLA', 'MNLI', 'MRPC', 'QNLI', 'QQP', 'RTE', 'SST', 'STS-B', 'WNLI')
-    names = {name for task in tasks for name in get_task(task).submissions.values()}
-    assert names == {
-        *('CoLA.tsv', 'MNLI-m.tsv', 'MNLI-mm.tsv', 'MRPC.tsv', 'QNLI.tsv', 'QQP.tsv'),
-        *('RTE.tsv', 'SST-2.tsv', 'STS-B.tsv', 'WNLI.tsv'),
-    }
 
 
 @pytest.mark.parametrize(
@@ -116,6 +111,18 @@ def test_f1_is_of_the_positive_class():
     )
     swapped = Classes(('1', '0'), ('f1',), positive='1')
     assert swapped.scores(1 - labels, outputs_of(swapped, 1 - predictions))['f1'] == values['f1']
+
+
+def test_the_loss_of_numbers_is_the_squared_difference():
+    block = tiny.initialized(BertForSequenceClassification(tiny.bert_config(), num_labels=1))
+    words, labels = mx.nd.array(np.random.randint(5, 40, (4, 6))), np.random.rand(4)
+    inputs = words, mx.nd.zeros_like(words), mx.nd.array([6, 3, 5, 6])
+    outputs = block(*inputs).asnumpy()
+    expected = np.square(outputs[:, 0] - labels)
+    np.testing.assert_allclose(Number().losses(labels, outputs), expected)
+    batch = SimpleNamespace(inputs=inputs, labels=mx.nd.array(labels))
+    loss = Number().loss(block, batch).asscalar()
+    assert loss == pytest.approx(expected.mean(), rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,11 @@
 import json
 import pickle
 
-import gluonnlp as nlp
 import numpy as np
 import pytest
 from pretraining_statistics import STUDY, probability, statistics, unmasked
 
-from bert.tokenizer import BertTokenizer
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions, matching_files
-from model_zoo.tokenization.chunks import SentenceEncoder
 
 
 @pytest.fixture(scope='module')
@@ -125,20 +121,3 @@ def test_a_part_with_one_document_borrows_from_another(tokenizer, tmp_path):
     assert (ids == man).any(axis=1).tolist() == is_random.tolist()
     assert maker.make(corpus.num_bytes - 2, corpus.num_bytes, 0).count == 0
     assert maker.make(1, corpus.num_bytes - 4, 0).next_sentence_labels.all()  # of the second
-
-
-@pytest.mark.parametrize('text', ['', 'It is', ' a  b ', 'x\x1cy\x0bz \x85', 'né 海老 ok.', 'A\tb'])
-def test_sentence_encoder_gives_the_tokenizers_ids(text, tokenizer):
-    encoder = SentenceEncoder(tokenizer)
-    for _ in range(2):  # not known yet, and known
-        ids, counts = encoder.encode([text, 'the rain', text])
-        want = tokenizer.encode(text, add_special_tokens=False).input_ids
-        assert counts == [len(want), len(tokenizer.tokenize('the rain')), len(want)]
-        assert ids[: len(want)].tolist() == want.tolist()
-
-
-def test_vocabularies_that_lack_a_mask(corpus):
-    vocab = nlp.Vocab({'a': 1}, cls_token='[CLS]', sep_token='[SEP]')
-    other = BertTokenizer.from_vocab(vocab)
-    with pytest.raises(InputError):
-        SampleMaker(corpus, other, SampleOptions())

@@ -5,7 +5,6 @@ import pytest
 from pretraining_statistics import unmasked
 from variant_models import MAKERS
 
-from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
@@ -61,14 +60,6 @@ def test_masks_of_whole_words(kind, corpus, tmp_path):
             words.update(tokenizer.decode(ids[part].tolist()).split())
     assert words <= {word for lines in DOCUMENTS for line in lines for word in line.split()}
     assert {'cat', 'one', 'twelve'} <= words  # in the middle, at a document's begin, at its end
-
-
-def test_one_document_suffices_without_next_sentences(tmp_path, fixtures):
-    (tmp_path / 'text.txt').write_text('the rain\n')
-    corpus = Corpus([str(tmp_path / 'text.txt')])
-    tokenizer = BertTokenizer(fixtures / 'pretraining' / 'vocab.txt')
-    options = SampleOptions(8, 2, 1, next_sentence=False)
-    assert SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0).count == 1
 
 
 def test_no_pairs_where_a_pair_looks_otherwise(corpus, tmp_path):

@@ -10,13 +10,10 @@ from bert import BertTokenizer
 from model_zoo.batches.windows import best_windows, split_windows
 from model_zoo.errors import InputError
 from model_zoo.tasks.squad import (
-    Answers,
     SquadFeatures,
     encode_squad,
     find_answers,
-    map_to_text,
     read_squad,
-    write_answers,
 )
 
 
@@ -181,23 +178,3 @@ def test_lengths_and_scores_are_checked(small, vocab_file, tmp_path, caplog):
         find_answers(cut, scores, version_2=True)
     with pytest.raises(InputError):
         make_features(path, tokenizer, [True, True, 10, 5, 7, 20, 30])
-
-
-def test_mapping_back_to_the_text():
-    assert map_to_text('steve smith', "Steve Smith's", "steve smith ' s") == 'Steve Smith'
-    assert map_to_text('1895', '(1895-1943).', '( 1895 - 1943 ) .') == '1895'
-    # an accent that is a character of its own: the numbers of characters differ
-    assert map_to_text('cafe', 'cafe\u0301s', 'cafes') == 'cafe\u0301s'
-    assert map_to_text('none', 'a text', 'a text') == 'a text'
-    assert map_to_text('', 'a text', 'a text') == 'a text'
-
-
-def test_answers_are_written(tmp_path):
-    answers = Answers({'a': '\u00e9'}, {'a': [{'text': '\u00e9', 'probability': 1.0}]}, {'a': 0.5})
-    names = write_answers(str(tmp_path), answers)
-    assert names == ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
-    for name, content in zip(names, answers):
-        assert json.loads((tmp_path / name).read_text(encoding='utf-8')) == content
-    assert write_answers(str(tmp_path), answers._replace(null_odds={})) == names[:2]
-    with pytest.raises(InputError):
-        write_answers(str(tmp_path / 'none'), answers)
