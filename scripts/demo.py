@@ -14,7 +14,6 @@ import subprocess
 import sys
 
 from model_zoo.app import cli
-from model_zoo.records import read_records
 from model_zoo.util.files import make_writable_dir
 from model_zoo.util.reading import read_json
 
@@ -67,6 +66,8 @@ def main(argv=None):
     )
     print('\n[4/4] load the export in a new process, and predict (1: content, 0: not)', flush=True)
     run('demo_predict.py', os.path.join(exported, 'classification'), best, *NEW_SENTENCES)
+
+    from model_zoo.records import read_records
 
     labels = [row['label'] for _, row in read_records(str(DATA / 'dev.tsv'))]
     majority = max(map(labels.count, labels)) / len(labels)

@@ -54,7 +54,7 @@ def texts_of(folder, data, log):
         if 'Epoch 1 ' not in line:  # later ones are small, and multiply what is rounding
             line = re.sub(r'grad_norm=\S+', '', line)
         line = ' '.join(_TIMES.sub('', line).split())
-        if line and not re.match(r'(next: |Versions: |\$ |.*\bpython \d)', line):
+        if line and not re.match(r'(warning: |next: |Versions: |\$ |.*\bpython \d)', line):
             found.append(line)
     return found
 

@@ -142,7 +142,7 @@ CONVERT = [
     (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
     (
         ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],
-        'lacks parameters of a BertForQuestionAnswering: span_classifier',
+        'not BertForQuestionAnswering: span_classifier',
     ),
 ]
 
