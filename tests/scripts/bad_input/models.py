@@ -74,7 +74,6 @@ def bertology(data, folder, edit):
 BERTOLOGY = [
     (['--masking_threshold', '1'], '--masking_threshold must be between 0 and 1, not 1.0'),
     (['--max_length', '99'], 'must be from 2 to 24'),
-    (['--sentence', 'a', 'b', 'c'], '3, which are too many'),
     (['--task_name', 'custom'], 'train_file'),
 ]
 
