@@ -85,7 +85,9 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
     class_weights: list[str] | None = setting(
         None, 'balanced, or weights such as bad=3 good=1', excludes='regression multi_label'
     )
-    label_order: str = setting(GLUONNLP, 'of new models', 'free', choices=[GLUONNLP, ORIGINALS])
+    label_order: str = setting(
+        GLUONNLP, 'order of the labels of a new model', 'free', choices=[GLUONNLP, ORIGINALS]
+    )
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
     do_predict: bool = setting(False, 'write test_results.tsv; alone: `only_inference`', 'free')
@@ -155,7 +157,7 @@ class SquadSettings(
     doc_stride: Count = setting(128, 'tokens between the starts of two windows', 'usual')
     max_query_length: Count = setting(64, 'in tokens; longer questions are truncated')
     n_best_size: Count = setting(20, 'number of answers to keep per question')
-    max_answer_length: Count = setting(30, 'in tokens')
+    max_answer_length: Count = setting(30, 'longest answer, in tokens')
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
     do_lower_case: bool | None = lower_case()
@@ -350,7 +352,7 @@ class PretrainingSettings(
     phase1_num_steps: Count | None = setting(
         None, '`training_steps` of the first phase in this `output_dir`', needs='phase2'
     )
-    eval_interval: Count = setting(50000, 'in updates', 'free')
+    eval_interval: Count = setting(50000, 'updates between evaluations', 'free')
     profile: str | None = setting(None, 'file for the profile of updates 10 to 13', 'free')
     verbose: bool = setting(False, None, 'free')
     pretrained: bool = setting(False, 'start from the weights of `model`', excludes='from_scratch')

@@ -297,7 +297,9 @@ class OptimizerSettings(Settings):
     optimizer: str = setting('bertadam', "bertadam, openaiadam, lamb, or one of MXNet's")
     lr: float = setting(3e-5, 'highest learning rate', 'usual', at_least=0, aliases='learning_rate')
     epsilon: float | None = setting(1e-6, 'epsilon of the optimizer', at_least=0)
-    wd: float = setting(0.01, 'none on biases and layer norms', at_least=0, aliases='weight_decay')
+    wd: float = setting(
+        0.01, 'weight decay; none on biases and layer norms', at_least=0, aliases='weight_decay'
+    )
     warmup_ratio: float = setting(
         0.1, 'share of updates to warm up in', at_least=0, below=1, aliases='warmup_proportion'
     )
@@ -310,7 +312,7 @@ class OutputSettings(Settings):
     title = 'output'
 
     output_dir: str | None = setting('./output_dir', None, 'usual run', aliases='ckpt_dir')
-    log_interval: Count = setting(10, 'in updates', 'free')
+    log_interval: Count = setting(10, 'updates between lines of the log', 'free')
     tensorboard: str | None = setting(None, 'folder for TensorBoard event files', 'free')
     ckpt_interval: Count = setting(1000, 'updates between checkpoints; epochs end with one', 'free')
     keep_checkpoints: Count = setting(2, 'newest ones, and epochs; at the end one of each', 'free')
@@ -325,7 +327,13 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 
     title = 'training'
 
-    epochs: float = setting(3, 'such as 0.5', 'usual total', above=0, aliases='num_train_epochs')
+    epochs: float = setting(
+        3,
+        'passes over the data, such as 3 or 0.5',
+        'usual total',
+        above=0,
+        aliases='num_train_epochs',
+    )
     training_steps: Count | None = setting(None, 'replaces `epochs`', 'total', aliases='max_steps')
     batch_size: Count = setting(32, None, 'usual size', aliases='per_device_train_batch_size')
     dev_batch_size: Count = setting(
@@ -361,7 +369,9 @@ class BackendSettings(Settings):
     comm_backend: str | None = setting(
         None, 'horovod: train with the processes of horovodrun', 'free', choices=known.BACKENDS
     )
-    allreduce_dtype: str | None = setting(None, 'of gradients that are sent', choices=['float16'])
+    allreduce_dtype: str | None = setting(
+        None, 'type in which workers exchange gradients', choices=['float16']
+    )
 
 
 class BatchTokensSettings(Settings):
@@ -383,7 +393,9 @@ class ModelSettings(Settings):
         'usual',
         aliases='bert_model gpt_model model_name model_name_or_path',
     )
-    dataset: str | None = setting(None, 'it was pretrained on', aliases='bert_dataset gpt_dataset')
+    dataset: str | None = setting(
+        None, 'data set that the weights were trained on', aliases='bert_dataset gpt_dataset'
+    )
     pretrained_parameters: str | None = setting(
         None, 'file, without a head', aliases='pretrained_bert_parameters pretrained_gpt_parameters'
     )
@@ -473,15 +485,24 @@ class DeploySettings(Settings):
 
     title = 'exported models and INT8'
 
-    deploy: bool = setting(False, 'an exported model', 'free', needs='only_inference model_prefix')
-    model_prefix: str | None = setting(None, 'of PREFIX-symbol.json', 'free', needs='deploy')
+    deploy: bool = setting(
+        False, 'predict with an exported model', 'free', needs='only_inference model_prefix'
+    )
+    model_prefix: str | None = setting(
+        None, 'PREFIX of the exported PREFIX-symbol.json', 'free', needs='deploy'
+    )
     only_calibration: bool = setting(
         False, 'write a trained model in INT8, to `deploy`', 'free', excludes='deploy resume gpu'
     )
     num_calib_batches: Count = setting(5, 'number of batches of the dev set', 'free')
-    quantized_dtype: str = setting('auto', 'of activations', 'free', choices=known.QUANTIZED_DTYPES)
+    quantized_dtype: str = setting(
+        'auto', 'type of activations in INT8', 'free', choices=known.QUANTIZED_DTYPES
+    )
     calib_mode: str = setting(
-        'customize', 'ranges of activations', 'free', choices=known.CALIBRATION_MODES
+        'customize',
+        'how the ranges of activations are found',
+        'free',
+        choices=known.CALIBRATION_MODES,
     )
 
     def derived(self):
