@@ -157,9 +157,8 @@ def _language_model(block):
     past = [[*pair] for pair in zip(past[::2], past[1::2])]
     base = block.transformer
     with standard_operators():
-        states, presents, _ = base.encode(
-            mx.sym, words, None, [mask], positions, past, position_weight=base.position_weight.var()
-        )
+        given = words, None, [mask], positions, past, None
+        states, presents, _ = base.encode(mx.sym, given, base.position_weight.var())
         symbol = mx.sym.Group([block.token_scores(mx.sym, states[-1]), *flatten(presents)])
     return Graph(symbol, inputs, outputs, lambda run: _compare_steps(block, run))
 

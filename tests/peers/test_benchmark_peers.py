@@ -59,17 +59,6 @@ def compare(path, work, *flags):
             {'ours, mxnet float32', 'torch float32'},
         ),
         ('training', BERT, {'ours, float32', 'gluonnlp float32', 'torch float32'}),
-        ('training', [*BERT, '--task', 'pretraining'], {'ours, float32', 'torch float32'}),
-        (
-            'training',
-            ['--task', 'gpt2', *GPT2, '--shapes', '1x8'],
-            {'ours, float32', 'torch float32', 'original float32'},
-        ),
-        (
-            'training',
-            '--task transfo_xl --layers 1 --vocab_size 30000 --mem_len 8 --shapes 1x8'.split(),
-            {'ours, float32', 'original float32'},
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else '',
 )
