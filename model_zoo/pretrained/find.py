@@ -180,7 +180,7 @@ def find_files(
     weights, vocab : bool
         Whether they are needed.
     format : str, optional
-        See :func:`files_in_folder`, for a path.
+        See ``files_in_folder`` of ``model_zoo.pretrained.files``, for a path.
     exported : bool
         Whether an exported ONNX file stands for weights that a folder doesn't have.
 
