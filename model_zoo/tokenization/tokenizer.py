@@ -9,7 +9,7 @@ import json
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mxnet as mx
 import numpy as np
@@ -165,6 +165,9 @@ eos_token_id : int or None
     def __len__(self):
         return len(self.vocab)
 
+    @overload
+    def __call__(self, text: str) -> list[str]: ...
+    @overload
     def __call__(
         self,
         text: str | Iterable[str],
@@ -175,7 +178,19 @@ eos_token_id : int or None
         max_length: int | None = None,
         ctx: Any = None,
         **options: Any,
-    ) -> list[str] | Batch:
+    ) -> Batch: ...
+
+    def __call__(
+        self,
+        text,
+        pair=None,
+        *,
+        padding=None,
+        truncation=None,
+        max_length=None,
+        ctx=None,
+        **options,
+    ):
         """Return tokens of a text, as in GluonNLP; with other arguments, a batch for a model.
 
         Parameters

@@ -134,9 +134,10 @@ class UpdateLog:
         }
         if objective.names != ('loss',):
             kinds = ('loss', 'acc') if objective.accuracies else ('loss',)
-            names = [f'{name}_{kind}' for kind in kinds for name in objective.names]
-            for number, name in enumerate(names):
-                record[name] = float(sums[number][finite].sum() / counted[number % terms])
+            for number, name in enumerate(objective.names):
+                for row, kind in enumerate(kinds):
+                    total = sums[row * terms + number][finite].sum()
+                    record[f'{name}_{kind}'] = float(total / counted[number])
         if objective.tokens is not None:
             record['tokens_per_second'] = float(tokens.sum()) / seconds
         if scale is not None:
