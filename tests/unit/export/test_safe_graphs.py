@@ -7,8 +7,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-import warm
 from arrays import assert_same, imported
+from script_runs import MXNET, run_python
 
 import bert
 import gpt2
@@ -85,7 +85,7 @@ def test_what_is_out_of_bounds_is_brought_into_them(name, tmp_path):
         np.save(tmp_path / f'input{number}.npy', array)
     given = json.dumps([len(arrays), ids, lengths, BAD])
     plain = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    done = warm.run(['-c', PROGRAM, given], tmp_path, plain)
+    done = run_python('-c', MXNET + PROGRAM, given, cwd=tmp_path, env=plain)
     assert (done.returncode, done.stdout) == (0, 'done []\n'), done.stderr
 
 
