@@ -21,7 +21,7 @@ from model_zoo.errors import InputError, MissingExtraError
         (PermissionError(13, 'Permission denied', '/log'), 1, 'error: /log: Permission denied'),
         (OSError(28, 'No space left on device'), 1, 'error: No space left on device'),
         (mx.MXNetError('Traceback:\n  File "a.cc"\nA: wrong\n\n'), 1, 'error: MXNet: A: wrong'),
-        (mx.MXNetError('[1:0] a.cc: no\nStack trace:\n  [b]\n'), 1, 'error: MXNet: [1:0] a.cc: no'),
+        (mx.MXNetError('[1:0] a: no\nStack trace:\n  [bt]\n'), 1, 'error: MXNet: [1:0] a: no'),
         (mx.MXNetError(), 1, 'error: MXNet: MXNetError'),
     ],
 )
