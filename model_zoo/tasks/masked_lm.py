@@ -55,12 +55,8 @@ class MaskedLMTask(TextTask):
     title = 'pre-trained further'
     command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
-    most_batches, shuffles_dev = None, False
+    most_batches, shuffles_dev, _objective = None, False, None
     num_processes = property(lambda self: self.settings.num_workers)
-
-    def __init__(self, settings):
-        super().__init__(settings)
-        self._objective = None
 
     def files(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""

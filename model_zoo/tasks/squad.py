@@ -204,15 +204,14 @@ def _entries(row, number):
     if 'paragraphs' not in row:
         answers = row.get('answers')
         if answers is None and 'answer' in row:
-            answers = [{'text': row['answer'], 'answer_start': row.get('start')}]
-            answers = answers if row['answer'] is not None else []
-        elif isinstance(answers, dict):  # the hub's form
+            known = row['answer'] is not None
+            answers = {'text': [row['answer']] * known, 'answer_start': [row.get('start')] * known}
+        if isinstance(answers, dict):  # the hub's form
             pairs = zip(answers['text'], np.asarray(answers['answer_start']).tolist())
             answers = [{'text': text, 'answer_start': start} for text, start in pairs]
-        elif answers is not None:
-            answers = list(answers)
-        is_impossible = None if answers is None else not answers
-        entries = [{'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}]
+        entries = [{'id': number, **row, 'answers': None if answers is None else list(answers)}]
+        if answers is not None:
+            entries[0].setdefault('is_impossible', not entries[0]['answers'])
     else:
         check_json(row['paragraphs'], list, 'paragraphs')
         entries = []
@@ -472,18 +471,6 @@ def find_answers(
     return answers
 
 
-def write_answers(folder, answers, prefix=''):
-    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
-
-    The names begin with `prefix`.
-    """
-    names = (f'{prefix}{name}.json' for name in ('predictions', 'nbest_predictions', 'null_odds'))
-    files = {name: content for name, content in zip(names, answers) if content}
-    for name, content in files.items():
-        write_json(os.path.join(folder, name), content)
-    return list(files)
-
-
 def _spans(features, question, scores, n_best_size, longest):
     """Return (first piece, last piece, start score, end score) of possible answers."""
     spans, windows = [], features.windows_of(question)
@@ -731,7 +718,16 @@ class SquadTask(Task):
         return name.startswith(('korquad', 'drcd')) if given is None else given
 
     def write(self, folder, segment, data, outputs):
-        return write_answers(folder, outputs, 'test_' if segment == 'test' else '')
+        """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
+
+        For the test set the names begin with ``test_``.
+        """
+        names = ('predictions', 'nbest_predictions', 'null_odds')
+        names = (f'{"test_" * (segment == "test")}{name}.json' for name in names)
+        files = {name: content for name, content in zip(names, outputs) if content}
+        for name, content in files.items():
+            write_json(os.path.join(folder, name), content)
+        return list(files)
 
     def analyze(self, data, outputs):
         """Return the analysis; a loss is -log of the probability of the correct answers."""
