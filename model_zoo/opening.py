@@ -18,7 +18,7 @@ import mxnet as mx
 
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
-from .errors import CheckpointError, InputError, UnknownNameError, ZooError
+from .errors import CheckpointError, InputError, UnknownNameError, ZooError, reporting
 from .pretrained import Files, find_files, get_entry, names_files, no_weights, resolve
 from .pretrained.files import GENERATION_CONFIG, ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
@@ -502,7 +502,8 @@ def configure(located, vocab=None, options=(), task=None):
     family, model, files = located.family, located.model, located.files
     config_class, options = family.base.config_class, dict(options)
     if files.config is not None:
-        config = config_class.from_fields(files.fields, files.config)
+        with reporting(f'the configuration {files.config!r}', errors=ZooError):
+            config = config_class.from_dict(files.fields)
     elif model is not None:
         vocab = family.vocab_of(VocabFile(files)) if vocab is None else vocab
         fields = {**family.base.architectures[model], 'vocab_size': len(vocab)}
