@@ -18,7 +18,7 @@ import mxnet as mx
 
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
-from .errors import CheckpointError, InputError, UnknownNameError, ZooError
+from .errors import CheckpointError, InputError, UnknownNameError, ZooError, reporting
 from .pretrained import Files, find_files, get_entry, names_files, no_weights, resolve
 from .pretrained.files import ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
@@ -539,7 +539,8 @@ def configure(located, vocab=None):
     family, model, files = located.family, located.model, located.files
     config_class = family.base.config_class
     if files.config is not None:
-        return config_class.from_fields(files.fields, files.config)
+        with reporting(f'the configuration {files.config!r}', errors=ZooError):
+            return config_class.from_dict(files.fields)
     if model is None:
         if os.path.basename(files.weights or '') in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it

@@ -135,8 +135,7 @@ eos_token_id : int or None
 
     def _set_up(self, rust, special_tokens=None, max_len=None):
         """Set the library's tokenizer, without a copy."""
-        if max_len is not None:
-            self.max_len = max_len
+        self.max_len = max_len or UNLIMITED
         self._rust, added = rust, rust.get_added_tokens_decoder()
         self.added_tokens = {number: token.content for number, token in added.items()}
         self._special = {number for number, token in added.items() if token.special}
@@ -225,12 +224,8 @@ eos_token_id : int or None
         asked = (pair, padding, truncation, max_length, ctx)
         if isinstance(text, str) and not options and all(argument is None for argument in asked):
             return self.tokenize(text)
-        if padding not in (None, True, False, 'longest', 'max_length'):
-            raise InputError(
-                f"is {padding!r:.80}; it must be True, False or 'max_length'", field='padding'
-            )
-        if truncation not in (None, True, False, 'longest_first'):
-            raise InputError(f'is {truncation!r:.80}; it must be True or False', field='truncation')
+        UnknownNameError.check('padding', padding, (None, True, False, 'longest', 'max_length'))
+        UnknownNameError.check('truncation', truncation, (None, True, False, 'longest_first'))
         cuts = max_length is not None if truncation is None else truncation
         if max_length is None and self.max_len < UNLIMITED:
             max_length = self.max_len
@@ -321,14 +316,11 @@ eos_token_id : int or None
         return number
 
     def _token_of(self, token_id):
-        tokens = self.vocab.idx_to_token
-        if not 0 <= token_id < len(tokens):
-            raise self._unknown_id(token_id)
-        return tokens[token_id]
-
-    def _unknown_id(self, token_id):
-        last = len(self) - 1
-        return InputError(f'id {token_id} is not in the vocabulary; its ids are 0 to {last}')
+        if not 0 <= token_id < len(self):
+            raise InputError(
+                f'id {token_id} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
+            )
+        return self.vocab.idx_to_token[token_id]
 
     def decode(self, ids, skip_special_tokens=False):
         """Return the text of a sequence or array of ids; ids without a token are left out."""
