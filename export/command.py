@@ -133,7 +133,8 @@ def _build_named(args, located):
         if 'word_embed.weight' in weights.tensors:
             fields.setdefault('vocab_size', len(weights.tensors['word_embed.weight']))
         # what the outputs don't need is left out
-        options |= {f'use_{part}': True for part in block_class.optional_parts if weights.has(part)}
+        parts = {name.partition('.')[0] for name in weights.tensors}
+        options |= {f'use_{part}': True for part in parts.intersection(block_class.optional_parts)}
     if task == 'classification':
         usual = 1 if args.task == 'regression' else 2
         options['num_labels'] = usual if weights is None else len(count)
