@@ -417,7 +417,10 @@ class _PieceVectors(Pipeline):
             windows = even_windows(len(ids) - 2, room)
             reduce = None
             if vector is not None and len(windows) == 1:
-                reduce = _vector_alone(vector)
+
+                def reduce(row, outputs):
+                    return [vector(outputs[0])]
+
             for window in windows:
                 seen = ids[window.start : window.stop + 2].copy()
                 seen[0], seen[-1] = ids[0], ids[-1]
@@ -436,10 +439,6 @@ class _PieceVectors(Pipeline):
             whole[-1] += states[-1] / len(rows)
             whole[first + 1 : last + 1] = states[first + 1 - start : last + 1 - start]
         return encoding, whole if options['vector'] is None else options['vector'](whole)
-
-
-def _vector_alone(vector):
-    return lambda row, outputs: [vector(outputs[0])]
 
 
 def _iterator(sentences):
