@@ -356,10 +356,7 @@ class QuestionAnswering(_Windowed):
         asked, length, stride = asked[: options['question']], options['length'], options['stride']
         extra = self.tokenizer.pair_size() + len(asked)
         if length - extra <= stride:
-            raise InputError(
-                f'{self.task}: the question has {len(asked)} tokens; max_seq_len {length} less '
-                f'doc_stride {stride} has no room for them'
-            )
+            raise InputError(f'{self.task}: no room for the {len(asked)} tokens of the question')
         spans = seen.offsets, seen.word_ids  # computed at each access
         windows = self._windows((asked,), seen, length - extra, stride, extra, meter)
         return [row._replace(about=(spans, *place)) for row, place in windows]
