@@ -258,11 +258,12 @@ class BertTokenizer(BertTokenizerBase):
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
         settings = file.settings
-        given = settings.options(*_SWITCHES)
-        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len())
+        fields = settings.fields
+        given = {name: fields[name] for name in _SWITCHES if fields.get(name) is not None}
+        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len)
         given['never_split'] = (
             *(settings.roles.values() or SPECIAL_TOKENS),
-            *(settings.fields.get('never_split') or ()),
+            *(fields.get('never_split') or ()),
         )
         return cls(file.vocab, **{**given, **kwargs})
 

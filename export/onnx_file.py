@@ -16,13 +16,14 @@ from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import leave_out
 from model_zoo.onnx import Quantizer, convert, fuse, save, to_onnx
-from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG, read_tokenizer_config
+from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG
 from model_zoo.pretrained.labels import label_fields
 from model_zoo.tokenization import Tokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.choices import ONNX_PRECISIONS
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
+from model_zoo.util.reading import read_json
 
 from .comparison import ExportError, check_exportable, parameters_of
 from .onnx_graphs import graph_of
@@ -300,7 +301,8 @@ def _write_tokenizer(tokenizer, block, directory):
     library = os.path.join(directory, 'tokenizer.json')
     name = type(tokenizer).__name__  # transformers has these names, too, and one for any file
     name = 'PreTrainedTokenizerFast' if library in paths else name
-    fields = {**read_tokenizer_config(directory), **named, 'tokenizer_class': name}
+    path = os.path.join(directory, TOKENIZER_CONFIG)
+    fields = {**read_json(path, shape=dict, default={}), **named, 'tokenizer_class': name}
     length = tokenizer.max_len if tokenizer.max_len < UNLIMITED else block.context_length
     if length is not None:
         fields['model_max_length'] = length

@@ -666,13 +666,14 @@ eos_token_id : int or None
         changes = {name: kwargs.pop(name) for name in names}
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
+        vocab = rust.get_vocab()
         given = {
-            'special_tokens': settings.roles_among(rust.get_vocab()),
-            'max_len': settings.max_len(),
+            'special_tokens': {role: t for role, t in settings.roles.items() if t in vocab},
+            'max_len': settings.max_len,
         }
         tokenizer = cls.__new__(cls)  # its arguments are the files
         tokenizer._set_up(rust, **{**given, **kwargs})
-        return tokenizer.with_fields(settings.saved_fields)
+        return tokenizer.with_fields(settings.fields)
 
     def with_fields(self, fields):
         """Keep the fields of tokenizer_config.json, for saving; returns the tokenizer."""
@@ -760,7 +761,8 @@ def open_tokenizer(file, classes, **kwargs):
     InputError
         If the files ask for an unknown tokenizer.
     """
-    file = file.for_classes(classes)
+    if file.kind == 'tokenizers' and classes[0].needs_python:
+        file = file.older(classes[0].kinds)
     if file.kind in Tokenizer.kinds:
         tokenizer = Tokenizer.from_vocab_file(file, **kwargs)
         made = (cls.exactly(tokenizer) for cls in classes)
@@ -781,7 +783,7 @@ def open_tokenizer(file, classes, **kwargs):
             if file.settings.ask_more_of(tokenizer):
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
                 return Tokenizer.of_settings(rust, file.settings, max_len=max_len)
-            return tokenizer.with_fields(file.settings.saved_fields)
+            return tokenizer.with_fields(file.settings.fields)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
     hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'
