@@ -71,10 +71,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         if engine not in _CLASSES:
             engine = 'onnxruntime' if is_installed('onnxruntime') else 'openvino'
         if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
-            raise InputError(
-                f'{block.onnx_file!r} has the precision that it was exported with, not '
-                f'{precision}: export it again'
-            )
+            raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
     elif engine == 'auto':
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
         for name in able[:-1] if is_on_cpu else ():
