@@ -63,7 +63,7 @@ def tagging_arguments(data, folder, edit):
 
 TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
-    (['--dev-path', 'none.txt'], '--dev_file'),
+    (['--dev-path', 'none.txt'], '--dev-path'),
     (['--data_dir', 'DATA', '--labels', 'O', 'B-PER'], "line \\d+: the label 'I-PER' is unknown"),
     (['--data_dir', 'DATA', '--only_inference'], 'has no names of labels: use --labels'),
 ]
