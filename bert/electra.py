@@ -7,8 +7,9 @@ from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
 from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.layers.losses import binary_cross_entropy, without_padding
+from model_zoo.layers.losses import binary_cross_entropy
 from model_zoo.layers.precision import Dense
+from model_zoo.layers.sequences import without_padding
 
 from . import heads, variants
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS

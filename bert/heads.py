@@ -14,14 +14,9 @@ from model_zoo.blocks.config import check_field
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import UnknownNameError
 from model_zoo.layers.attention import BLOCKED
-from model_zoo.layers.losses import (
-    cross_entropy,
-    mean_squared_error,
-    span_cross_entropy,
-    without_padding,
-)
+from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 from model_zoo.layers.precision import Dense
-from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of
+from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of, without_padding
 from model_zoo.util.choices import POOLINGS
 
 from .model import BertBlock, BertModel

@@ -43,13 +43,10 @@ def unigrams(processor):
         pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']  # fairseq's order
     message = read_message(processor.serialized_model_proto())
-    trainer, normalizer = (
-        read_message(message.get(field, [b''])[0]) for field in (_TRAINER, _NORMALIZER)
-    )
+    fields = _TRAINER, _NORMALIZER
+    trainer, normalizer = (read_message(message.get(field, [b''])[0]) for field in fields)
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
-        raise InputError(
-            'only a SentencePiece model of the kind unigram, without bytes as pieces, can be opened'
-        )
+        raise InputError('the SentencePiece model must be of unigrams, without bytes as pieces')
     scores = {
         processor.IdToPiece(number): processor.GetScore(number)
         for number in range(processor.GetPieceSize())

@@ -41,10 +41,8 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         weights, projections = initializers(config)
         count = 1 if config.div_val == 1 else len(units)
         with self.name_scope():
-            self.tables = [
-                self._add(f'table{i}', shape, weights)
-                for i, shape in enumerate(zip(self._sizes, units))
-            ]
+            shapes = enumerate(zip(self._sizes, units))
+            self.tables = [self._add(f'table{i}', shape, weights) for i, shape in shapes]
             self.projections = [
                 self._add(f'proj{i}', (config.d_model, units[i]), projections)
                 for i in range(count if config.has_projections else 0)

@@ -117,10 +117,7 @@ class TransfoXLConfig(Config):
         super().__post_init__(vocab_size_or_config_json_file)
         ends = [0, *self.cutoffs, self.vocab_size]
         if any(start >= end for start, end in itertools.pairwise(ends)):
-            raise InputError(
-                f'cutoffs must ascend and be below vocab_size {self.vocab_size}, but are '
-                f'{self.cutoffs!r}'
-            )
+            raise InputError(f'cutoffs {self.cutoffs} must ascend and be below {self.vocab_size}')
         self.cutoffs = list(self.cutoffs)
         self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)
         if self.d_model % 2:
@@ -138,9 +135,7 @@ class TransfoXLConfig(Config):
         check_field('ext_len', ext_len, Size)
         check_field('mem_len', mem_len, Size)
         if self.same_length and mem_len == 0:
-            raise InputError(
-                'mem_len is 0: with same_length=True positions would attend to nothing'
-            )
+            raise InputError('mem_len is 0: with same_length=True it must be at least 1')
 
     def changed(self, fields):
         if 'cutoffs' in fields:  # which change the number of clusters

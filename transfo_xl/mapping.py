@@ -38,11 +38,8 @@ class _SplitMapping(Mapping):
         tensors = dict(tensors)
         for name, parts in self._splits.items():
             if all(part in tensors for part in parts):
-                arrays = [
-                    tensors.pop(part)[None] if rows is None else tensors.pop(part)
-                    for part, rows in parts.items()
-                ]
-                tensors[name] = np.concatenate(arrays)
+                arrays = [(tensors.pop(part), rows) for part, rows in parts.items()]
+                tensors[name] = np.concatenate([a[None] if n is None else a for a, n in arrays])
         result = super().save(tensors, config, with_prefix)
         prefix = self.backbone if with_prefix else ''
         return {**result, **{prefix + name: value for name, value in self._constants.items()}}
@@ -109,9 +106,8 @@ def _huggingface_words(config):
         return _name(config, part) if common else f'{part}{cluster}'
 
     softmax_bias = name('^softmax.bias', 0)  # a model with a softmax has it
-    rules = [
-        Rule(f'^softmax.{name}', f'crit.{name}') for name in ('cluster_weight', 'cluster_bias')
-    ]
+    clustered = 'cluster_weight', 'cluster_bias'
+    rules = [Rule(f'^softmax.{each}', f'crit.{each}') for each in clustered]
     for i in clusters:
         embedding, output = f'word_emb.emb_layers.{i}.weight', f'crit.out_layers.{i}'
         tied = {'tied': (f'{output}.weight',), 'tied_to': softmax_bias} if config.tie_weight else {}
@@ -152,9 +148,8 @@ def _tensorflow(config):
     splits = {}
     for parameter, their_name in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:  # the original has one tensor for all layers
-            splits[parameter] = dict.fromkeys(
-                (f'layers.{i}.attention.{parameter}' for i in range(config.n_layer)), None
-            )
+            layers = range(config.n_layer)
+            splits[parameter] = {f'layers.{i}.attention.{parameter}': None for i in layers}
         name = parameter if config.untie_r else f'layers.0.attention.{parameter}'
         rules.append(Rule(name, f'transformer/{their_name}'))
     embed = 'transformer/adaptive_embed'

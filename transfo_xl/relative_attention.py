@@ -63,9 +63,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         initializer, _ = initializers(config)
         with self.name_scope():
             # rows of all heads' queries, then their keys, then their values
-            self.qkv_weight = self.params.get(
-                'qkv_weight', shape=(3 * inner, units), init=initializer
-            )
+            shape = 3 * inner, units
+            self.qkv_weight = self.params.get('qkv_weight', shape=shape, init=initializer)
             if biases is None:
                 biases = [
                     self.params.get(name, shape=heads, init=initializer)
@@ -106,18 +105,13 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         keys = F.reshape(self.relative(positions), shape=(0, self._num_heads, -1))
         return F.transpose(keys, axes=(1, 0, 2))
 
-    def hybrid_forward(
-        self, F, x, context, positions, mask, frame, qkv_weight, content_bias, position_bias
-    ):
-        query_weight, key_weight, value_weight = F.split(qkv_weight, num_outputs=3, axis=0)
+    def hybrid_forward(self, F, x, context, positions, mask, frame, qkv_weight, **biases):
+        query_weight, *weights = F.split(qkv_weight, num_outputs=3, axis=0)
         query = self._dense(F, x, query_weight)
-        key, value = (
-            self._by_head(F, self._dense(F, context, w)) for w in (key_weight, value_weight)
-        )
+        key, value = (self._by_head(F, self._dense(F, context, weight)) for weight in weights)
         distance_keys = self.distance_keys(F, positions)
-        output = self._attend(
-            F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
-        )
+        biases = biases['content_bias'], biases['position_bias']
+        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
         return output, key, value
 
     def remember(self, F, memory):
@@ -145,11 +139,9 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             for parameter in (self.content_bias, self.position_bias, self.qkv_weight)
         ]
 
-    def _attend(
-        self, F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
-    ):
+    def _attend(self, F, query, key, value, distance_keys, mask, frame, *biases):
         """Return the output for queries (L, B, inner), and keys and values (heads * B, K, size)."""
-        queries = self._queries(F, query, content_bias, position_bias)
+        queries = self._queries(F, query, *biases)
         query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
 
         # all rows' queries with all distances, in one product a head

@@ -66,11 +66,9 @@ class _Prompt(LockedGraph):
         steps = steps + self.transformer.mem_len
         rows = F.broadcast_like(F.expand_dims(rows, 1), steps)
         index = F.cast(F.stack(rows, F.maximum(steps, 0), axis=0), 'int32')
-        has_memory = self.transformer.mem_len > 0
-        first = [
-            [self._first(F, array) for array in of_layer] if has_memory else []
-            for of_layer in zip(keys, values)
-        ]
+        first = [[] for _ in keys]
+        if self.transformer.mem_len > 0:
+            first = [[self._first(F, array) for array in pair] for pair in zip(keys, values)]
         keys, values = (
             [self._move(F, array, index) for array in arrays] for arrays in (keys, values)
         )  # (B, L, heads, size)
@@ -127,10 +125,8 @@ class TransfoXLSteps:
         self._config = task.config
         self._mem_len = task.transformer.mem_len
         parts = task.transformer, task.softmax
-        self._prompt, self._step = (
-            _Prompt(task),
-            _Part(functools.partial(_add_tokens, *parts), *parts),
-        )
+        self._prompt = _Prompt(task)
+        self._step = _Part(functools.partial(_add_tokens, *parts), *parts)
         for block in (self._prompt, self._step):
             block.hybridize(static_alloc=True, static_shape=True)
 
@@ -226,9 +222,8 @@ class TransfoXLSegments:
         if known[0].shape[1] < distances:
             known = self._distance_keys(words)
         near = [keys[:, -distances:] for keys in known] if known[0].shape[1] > distances else known
-        hidden, counts, keys, values = self._segment(
-            words, state.counts, state.keys, state.values, near
-        )
+        memory = state.counts, state.keys, state.values
+        hidden, counts, keys, values = self._segment(words, *memory, near)
         return hidden, SegmentState(counts, keys, values, known)
 
     def _distance_keys(self, words):

@@ -253,11 +253,8 @@ class TransfoXLTokenizer(Tokenizer):
         text = text.strip()
         lowered = text.lower() if self.lower_case else text
         if self.delimiter == '':  # lower-casing turns some characters into two
-            spans = [
-                (n, n + 1)
-                for n, char in enumerate(text)
-                for _ in (char.lower() if self.lower_case else char)
-            ]
+            chars = map(str.lower, text) if self.lower_case else text
+            spans = [(n, n + 1) for n, char in enumerate(chars) for _ in char]
         elif self.delimiter is None:
             spans = [match.span() for match in re.finditer(r'\S+', text)]
         else:

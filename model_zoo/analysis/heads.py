@@ -245,8 +245,7 @@ def heads_to_prune(mask, config):
 
     Heads that are already pruned aren't listed again.
     """
-    off = {
-        layer: [head for head in config.kept_heads(layer) if row[head] == 0]
-        for layer, row in enumerate(mask)
-    }
+    off = {}
+    for layer, row in enumerate(mask):
+        off[layer] = [head for head in config.kept_heads(layer) if row[head] == 0]
     return {layer: heads for layer, heads in off.items() if heads}

@@ -178,16 +178,14 @@ def _set_length(args, model):
     if args.max_length is None:
         args.max_length = min(128, model.context_length)
     if not 2 <= args.max_length <= model.context_length:
-        raise InputError(
-            f'must be from 2 to {model.context_length}, not {args.max_length}', field='max_length'
-        )
+        problem = f'must be from 2 to {model.context_length}, not {args.max_length}'
+        raise InputError(problem, field='max_length')
 
 
 def _open_classifier(args, ctx):
     """Open BERT with the dev set of a task."""
-    settings = ClassificationSettings(
-        **{name: vars(args)[name] for name in OF_DATA}, only_inference=True
-    )
+    given = {name: vars(args)[name] for name in OF_DATA}
+    settings = ClassificationSettings(**given, only_inference=True)
     task, choice = choose_data(settings), ModelChoice(args)
     task = match_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
     model, tokenizer = choice.open_task(

@@ -145,9 +145,8 @@ def huggingface_mapping(word, position, layers=None, ignore=()):
 
 def openai_rules():
     """Make the rules of a decoder's layers in OpenAI's files, in the order of its programs."""
-    layers = {
-        ours: name.replace('h.{i}', 'model/h{i}').replace('.', '/') for ours, name in _CELL.items()
-    }
+    names = {ours: name.replace('h.{i}', 'model/h{i}') for ours, name in _CELL.items()}
+    layers = {ours: name.replace('.', '/') for ours, name in names.items()}
 
     def weight(convert):
         return OneWide(Transposed(convert))

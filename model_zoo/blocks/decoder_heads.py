@@ -5,11 +5,11 @@ import dataclasses
 import mxnet as mx
 from mxnet.gluon import nn
 
-from ..layers.attention import BLOCKED
+from ..layers.attention import BLOCKED, halves
 from ..layers.graphs import LockedGraph
-from ..layers.losses import cross_entropy, without_padding
+from ..layers.losses import cross_entropy
 from ..layers.precision import Dense
-from ..layers.sequences import vectors_at
+from ..layers.sequences import vectors_at, without_padding
 from ..util.arrays import check_range, check_shape
 from .decoder import DecoderBlock
 from .stepwise import Stepwise, widen, write_at
@@ -40,12 +40,7 @@ class _Prompt(_Graph):
         inputs = words, None, None, None, None, None
         states, presents, _ = self.transformer.encode(F, inputs, position_weight)
         last = vectors_at(F, states[-1], F.cast(valid_length, 'float32') - 1)  # (B, C)
-        keys, values = (
-            [F.slice_axis(x, axis=0, begin=i, end=i + 1) for x in presents] for i in range(2)
-        )
-        keys, values = (
-            [F.reshape(x, shape=(-3, 0, 0, 0)) for x in arrays] for arrays in (keys, values)
-        )  # (B, heads, L, size)
+        keys, values = zip(*(halves(F, present) for present in presents))
         values = [F.swapaxes(value, -1, -2) for value in values]
         return self._scores(F, last), self._by_group(F, keys), self._by_group(F, values)
 
@@ -54,9 +49,8 @@ class _Step(_Graph):
     """One more token per row."""
 
     def hybrid_forward(self, F, tokens, positions, mask, keys, values, position_weight):
-        hidden, keys, values = self.transformer.step(
-            F, tokens, positions, mask, keys, values, position_weight
-        )
+        inputs = tokens, positions, mask, keys, values, position_weight
+        hidden, keys, values = self.transformer.step(F, *inputs)
         return self._scores(F, hidden), self._by_group(F, keys), self._by_group(F, values)
 
 
@@ -92,12 +86,9 @@ class DecoderSteps:
             by_count.setdefault(attention.num_heads, []).append(layer)
         self._groups = list(by_count.values())
         # where each layer's arrays are: (group, number in the group)
-        of_layer = {
-            layer: (number, i)
-            for number, group in enumerate(self._groups)
-            for i, layer in enumerate(group)
-        }
-        self._indices = [of_layer[layer] for layer in sorted(of_layer)]
+        places = [(n, i) for n, group in enumerate(self._groups) for i in range(len(group))]
+        layers = [layer for group in self._groups for layer in group]
+        self._indices = [place for _, place in sorted(zip(layers, places))]
         self._prompt, self._step = _Prompt(task, self._groups), _Step(task, self._groups)
         for graph in (self._prompt, self._step):
             graph.hybridize(static_alloc=True, static_shape=True)
@@ -293,7 +284,6 @@ class DecoderDoubleHeads(DecoderTask):
         """Return the choices' scores from `hidden` (B, choices, L, C): (B, choices)."""
         flat = F.reshape(hidden, shape=(-3, 0, 0))  # (B * choices, L, C)
         chosen = vectors_at(F, flat, F.reshape(mc_token_ids, shape=(-1,)))  # (B * choices, C)
-        chosen = F.reshape_like(
-            chosen, mc_token_ids, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
-        )
+        ends = {'lhs_begin': 0, 'lhs_end': 1, 'rhs_begin': 0, 'rhs_end': 2}
+        chosen = F.reshape_like(chosen, mc_token_ids, **ends)
         return F.reshape(self.mc_head(self.mc_dropout(chosen)), shape=(0, 0))

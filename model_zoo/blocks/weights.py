@@ -13,7 +13,7 @@ import numpy as np
 from ..checkpoint.mapping import padding_of
 from ..checkpoint.readers import LAYOUTS, kept_sums, weights_of
 from ..checkpoint.tensor_files import write_params
-from ..errors import CheckpointError, InputError, UnknownNameError
+from ..errors import CheckpointError, UnknownNameError
 from ..opening import open_model, read_weights
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
@@ -117,9 +117,7 @@ class BlockFiles:
             best = max(maps, key=lambda mapping: mapping.matches(tensors), default=None)
             if best is None or not best.matches(tensors):
                 some = ', '.join(list(tensors)[:4])
-                raise CheckpointError(
-                    f'no name belongs to a {cls.__name__} ({some}, ...): is it for another family?'
-                )
+                raise CheckpointError(f'no name belongs to a {cls.__name__}: {some}, ...')
             return best.load(tensors, config)
         wanted = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', wanted)
@@ -171,9 +169,8 @@ class BlockFiles:
         if wrong and all(line.startswith('^classifier.') for line in wrong):
             problems.append('it was trained for another number of labels: use its base model')
         if problems:
-            raise CheckpointError(
-                f'{weights.path} does not fit this {type(self).__name__}: ' + '; '.join(problems)
-            )
+            name, problem = type(self).__name__, '; '.join(problems)
+            raise CheckpointError(f'{weights.path} does not fit this {name}: {problem}')
         if other_types and dtype_source == 'saved':
             self.cast(np.result_type(*(array.dtype for array in used.values())))
         for name, array in used.items():
@@ -217,21 +214,13 @@ class BlockFiles:
         missing, unused = self.assign(weights, ctx, True, True, True, 'current')
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
-            hint = ''
-            if len(fatal) > len(self.parameters_by_name()) // 2:
-                hint = '; is it for a different family?'
-            raise CheckpointError(
-                f'{weights.path} lacks parameters: {self._list_names(fatal)}{hint}'
-            )
+            raise CheckpointError(f'{weights.path} lacks parameters: {self._list_names(fatal)}')
         unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
         if unused:
             _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
         if missing:
-            _log.warning(
-                '%s has no %s: they are random until the model is trained',
-                weights.path,
-                self._list_names(missing),
-            )
+            names = self._list_names(missing)
+            _log.warning('%s has no %s: they are random until trained', weights.path, names)
             parameters = self.parameters_by_name()
             for name in missing:
                 parameters[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
@@ -300,9 +289,7 @@ class BlockFiles:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
         else:
-            raise InputError(
-                f'unknown format {format!r}; known: native, {", ".join(sorted(mappings))}'
-            )
+            raise UnknownNameError.of('format', format, ['native', *mappings])
         with kept_sums(os.path.dirname(filename)) as written:
             write_params(filename, named, metadata)
             written.append(filename)

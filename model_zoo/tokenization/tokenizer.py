@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -271,9 +272,7 @@ eos_token_id : int or None
             roles[role] = roles[role] or roles[other]
         for role in self._needed:
             if roles[role] is None:
-                raise InputError(
-                    f"the vocabulary ({len(self)} tokens) names no {role} token: use the model's"
-                )
+                raise InputError(f'the vocabulary of {len(self)} tokens names no {role} token')
         return roles
 
     def tokenize(self, text: str) -> list[str]:
@@ -309,17 +308,12 @@ eos_token_id : int or None
         ids = self.vocab.token_to_idx
         number = ids.get(token, ids.get(self.unk_token))
         if number is None:
-            raise InputError(
-                f'token {token!r} is not in the vocabulary, which has no unknown token either; '
-                'tokenize the text first'
-            )
+            raise InputError(f'token {token!r} is not in the vocabulary, nor is an unknown token')
         return number
 
     def _token_of(self, token_id):
         if not 0 <= token_id < len(self):
-            raise InputError(
-                f'id {token_id} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
-            )
+            raise InputError(f'{token_id} must be an id of the vocabulary, 0 to {len(self) - 1}')
         return self.vocab.idx_to_token[token_id]
 
     def decode(self, ids, skip_special_tokens=False):
@@ -504,9 +498,7 @@ eos_token_id : int or None
         texts = list_of_texts(texts, 'texts')
         others = [None] * len(texts) if pairs is None else list_of_texts(pairs, 'pairs')
         if len(others) != len(texts):
-            raise InputError(
-                f'{len(texts)} texts but {len(others)} pairs: their numbers must be equal'
-            )
+            raise InputError(f'{len(texts)} texts, but {len(others)} pairs')
         rows = self._rows(list(zip(texts, others)), max_length, add_special_tokens, **special)
         if not pad:
             return BatchEncoding(rows, None, None)
@@ -519,10 +511,7 @@ eos_token_id : int or None
         if pad_id is None:
             pad_id = self._default_pad_id
         if pad_id is None and any(len(row) < length for row in rows):
-            raise InputError(
-                'the vocabulary names no padding token, so a batch of different lengths '
-                "can't be padded; make the vocabulary with padding_token=..., or use pad=False"
-            )
+            raise InputError('the vocabulary names no padding token: use pad=False, or name one')
         return BatchEncoding(rows, length, pad_id or 0)
 
     def encode_pairs(self, pairs, max_length=None, add_special_tokens=True):
@@ -666,12 +655,10 @@ eos_token_id : int or None
         changes = {name: kwargs.pop(name) for name in names}
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
-        given = {
-            'special_tokens': settings.roles_among(rust.get_vocab()),
-            'max_len': settings.max_len(),
-        }
+        roles = settings.roles_among(rust.get_vocab())
+        given = {'special_tokens': roles, 'max_len': settings.max_len(), **kwargs}
         tokenizer = cls.__new__(cls)  # its arguments are the files
-        tokenizer._set_up(rust, **{**given, **kwargs})
+        tokenizer._set_up(rust, **given)
         return tokenizer.with_fields(settings.saved_fields)
 
     def with_fields(self, fields):
@@ -763,17 +750,14 @@ def open_tokenizer(file, classes, **kwargs):
     file = file.for_classes(classes)
     if file.kind in Tokenizer.kinds:
         tokenizer = Tokenizer.from_vocab_file(file, **kwargs)
-        made = (cls.exactly(tokenizer) for cls in classes)
-        exact = next((other for other in made if other is not None), None)
         fields = tokenizer._fields
-        if exact is None and (
-            fields.get('never_split') or fields.get('do_basic_tokenize') is False
-        ):
-            raise InputError(
-                'do_basic_tokenize and never_split are for word pieces without added tokens: '
-                'leave them out'
-            )
-        return exact or tokenizer
+        for cls in classes:
+            exact = cls.exactly(tokenizer)
+            if exact is not None:
+                return exact
+        if fields.get('never_split') or fields.get('do_basic_tokenize') is False:
+            raise InputError('do_basic_tokenize and never_split need a vocabulary of word pieces')
+        return tokenizer
     name = file.settings.tokenizer_class
     for cls in classes:
         if file.kind in cls.kinds and (name is None or name in cls.names):
@@ -784,20 +768,15 @@ def open_tokenizer(file, classes, **kwargs):
             return tokenizer.with_fields(file.settings.saved_fields)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
-    hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'
-    raise InputError(
-        f'there is no tokenizer{asked} for {file.path!r}: use a vocabulary of another kind, {hint}'
-    )
+    hint = f'put {merges} beside it' if file.kind == 'words' else 'save a tokenizer.json there'
+    raise InputError(f'there is no tokenizer{asked} for {file.path!r}: {hint}')
 
 
 def _as_id(value):
     """Return an id as an int; NDArrays have floats by default."""
-    try:
-        number = int(value)
-        if number == value:
-            return number
-    except (OverflowError, TypeError, ValueError):
-        pass
+    with contextlib.suppress(OverflowError, TypeError, ValueError):
+        if int(value) == value:
+            return int(value)
     raise InputError(f'{value!r:.80} is not a token id')
 
 
