@@ -52,7 +52,7 @@ class TransfoXLBlock(ZooBlock):
         Earlier memories no longer fit. `config` doesn't change.
         """
         base = self.base
-        base.config.check_lengths(tgt_len, ext_len, mem_len)
+        base.config.changed({'tgt_len': tgt_len, 'ext_len': ext_len, 'mem_len': mem_len})  # a check
         base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
 
     def init_mems(self, batch_size, ctx=None):

@@ -5,7 +5,7 @@ import functools
 
 import mxnet as mx
 
-from model_zoo.blocks.stepwise import widen, write_at
+from model_zoo.blocks.stepwise import State, widen, write_at
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.graphs import LockedGraph
 
@@ -91,28 +91,6 @@ class _Prompt(LockedGraph):
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
 
-@dataclasses.dataclass
-class TransfoXLState:
-    """The state of a batch of generations; `position` is the next token's."""
-
-    keys: mx.nd.NDArray
-    values: mx.nd.NDArray
-    mask: mx.nd.NDArray
-    layers: list
-    position: int
-
-    def select(self, rows):
-        """Return a state with rows of this one."""
-        index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
-        return TransfoXLState(
-            self.keys.take(index, axis=1),
-            self.values.take(index, axis=1),
-            self.mask.take(index),
-            self.layers,
-            self.position,
-        )
-
-
 def _add_tokens(transformer, softmax, F, *inputs):
     hidden, keys, values = transformer.step(F, *inputs)
     return softmax(hidden), F.stack(*keys), F.stack(*values)
@@ -148,23 +126,23 @@ class TransfoXLSteps:
         if self._config.same_length:
             seen = seen * (numbers > length)
         layers = [[key, *of_layer] for key, of_layer in zip(distance_keys, first)]
-        keys, values = widen(keys, 3, capacity), widen(values, 4, capacity)
-        return scores, TransfoXLState(keys, values, BLOCKED * (1 - seen), layers, length)
+        keys, values = [widen(keys, 3, capacity)], [widen(values, 4, capacity)]
+        return scores, State(keys, values, BLOCKED * (1 - seen), length, shared=layers)
 
     def step(self, tokens, state):
         """See `TransfoXLLMHeadModel.step`."""
-        position = state.position
-        furthest = state.layers[0][0].shape[1] - 1
+        position, (keys,), (values,) = state.position, state.keys, state.values
+        furthest = state.shared[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + position - numbers).clip(0, furthest)
         layers = []
-        for layer, (distance_key, *first) in enumerate(state.layers):
+        for layer, (distance_key, *first) in enumerate(state.shared):
             # views; in the graph a reshaped input would be copied
-            cache = [array[layer].reshape((-3, 0, 0)) for array in (state.keys, state.values)]
+            cache = [array[layer].reshape((-3, 0, 0)) for array in (keys, values)]
             layers.append([distance_key, *cache, *first])
         scores, key, value = self._step(tokens, state.mask, index, layers)
-        write_at(state.keys, key, 3, position)
-        write_at(state.values, value, 4, position)
+        write_at(keys, key, 3, position)
+        write_at(values, value, 4, position)
         column = mx.nd.zeros_like(state.mask[:, :1])
         write_at(state.mask, column, 1, self._mem_len + position)
         if self._config.same_length:  # hides what is too far for the next token

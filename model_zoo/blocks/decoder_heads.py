@@ -1,7 +1,5 @@
 """The task heads of GPT and GPT-2, and the graph of a step of generation."""
 
-import dataclasses
-
 import mxnet as mx
 from mxnet.gluon import nn
 
@@ -12,7 +10,7 @@ from ..layers.precision import Dense
 from ..layers.sequences import vectors_at, without_padding
 from ..util.arrays import check_range, check_shape
 from .decoder import DecoderBlock
-from .stepwise import Stepwise, widen, write_at
+from .stepwise import State, Stepwise, widen, write_at
 from .task_mixin import TaskMixin
 
 __all__ = ['DecoderDoubleHeads', 'DecoderLM']
@@ -54,28 +52,6 @@ class _Step(_Graph):
         return self._scores(F, hidden), self._by_group(F, keys), self._by_group(F, values)
 
 
-@dataclasses.dataclass
-class DecoderState:
-    """The state of a batch of generations."""
-
-    keys: list
-    values: list
-    mask: mx.nd.NDArray
-    positions: mx.nd.NDArray
-    position: int
-
-    def select(self, rows):
-        """Return a state of these rows."""
-        index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
-        return DecoderState(
-            [array.take(index, axis=1) for array in self.keys],
-            [array.take(index, axis=1) for array in self.values],
-            self.mask.take(index),
-            self.positions.take(index),
-            self.position,
-        )
-
-
 class DecoderSteps:
     """The graphs of a `DecoderLM`'s generation."""
 
@@ -102,7 +78,7 @@ class DecoderSteps:
         columns = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
         mask = BLOCKED * mx.nd.broadcast_greater_equal(columns, positions.reshape((-1, 1)))
         mask = mask.astype(keys[0].dtype, copy=False)
-        return scores, DecoderState(keys, values, mask, positions, words.shape[1])
+        return scores, State(keys, values, mask, words.shape[1], positions)
 
     def step(self, tokens, state):
         position = state.position
