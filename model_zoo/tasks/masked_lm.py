@@ -223,7 +223,7 @@ class PretrainingTask(MaskedLMTask):
 
     def __init__(self, settings):
         given = settings.pretrained_parameters or settings.model_parameters
-        given = given or settings.pretrained or settings.init_checkpoint
+        given = given or settings.pretrained or settings.checkpoint
         from_scratch = not (given or names_files(settings.model))
         super().__init__(settings.copy(from_scratch=from_scratch))
 

@@ -24,7 +24,7 @@ from ..training.settings import (
     setting,
     token_limit,
 )
-from ..util.choices import GLUONNLP, ORIGINALS, POOLINGS
+from ..util.choices import POOLINGS
 
 __all__ = [
     'LOSSES',
@@ -85,13 +85,11 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
     class_weights: list[str] | None = setting(
         None, 'balanced, or weights such as bad=3 good=1', excludes='regression multi_label'
     )
-    label_order: str = setting(
-        GLUONNLP, 'order of the labels of a new model', 'free', choices=[GLUONNLP, ORIGINALS]
+    sort_labels: bool = setting(
+        False, "a new model's labels in alphabetical order, not GluonNLP's", 'free'
     )
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
-    do_predict: bool = setting(False, 'write test_results.tsv; alone: `only_inference`', 'free')
-    do_eval: bool | None = setting(None, 'evaluate; alone: `only_inference`', 'free')
 
     def derived(self):
         values, labels = super().derived(), self.labels

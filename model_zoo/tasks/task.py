@@ -340,7 +340,7 @@ class Task:
             name, first_step = settings.lr_schedule, 1
         elif isinstance(settings, FinetuneSettings) and settings.lr_schedule != 'linear':
             name, first_step = f'warmup_{settings.lr_schedule}', 0  # as `finetune_schedule`
-        elif settings.as_bertadam:
+        elif settings.clip_each:
             name, first_step = 'warmup_linear', None  # the optimizer's
         else:
             return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
