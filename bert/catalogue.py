@@ -46,9 +46,8 @@ for _fields in ELECTRA_ARCHITECTURES.values():
     _units = _fields['hidden_size']
     _fields['embedding_size'] = 128 if _units == 256 else _units
 #: name of a model -> its fields of DistilBertConfig
-DISTILBERT_ARCHITECTURES = {
-    'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
-}
+_DISTILBERT_SIZES = {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
+DISTILBERT_ARCHITECTURES = {'distilbert_6_768_12': _DISTILBERT_SIZES}
 
 #: GluonNLP's names of hyper-parameters -> fields of BertConfig
 HPARAMS = {

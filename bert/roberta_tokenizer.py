@@ -80,9 +80,8 @@ def _byte_pairs(vocab_file, merges_file):
     ids, _, model = read_pairs(vocab_file, merges_file)
     rust = byte_level(model)
     _add_special_tokens(rust)
-    rust.post_processor = processors.RobertaProcessing(
-        ('</s>', ids['</s>']), ('<s>', ids['<s>']), trim_offsets=True, add_prefix_space=False
-    )
+    ends = [(token, ids[token]) for token in ('</s>', '<s>')]
+    rust.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
     return rust
 
 

@@ -52,12 +52,8 @@ def unigrams(processor):
         for number in range(processor.GetPieceSize())
         if not (processor.IsControl(number) or processor.IsUnknown(number))
     }
-    model = models.Unigram(
-        [(token, scores.get(token, 0.0)) for token in tokens],
-        unk_id=tokens.index('<unk>'),
-        byte_fallback=False,
-    )
-    rust = Library(model)
+    scored = [(token, scores.get(token, 0.0)) for token in tokens]
+    rust = Library(models.Unigram(scored, unk_id=tokens.index('<unk>'), byte_fallback=False))
     charsmap = normalizer.get(_CHARSMAP, [b''])[0]
     rust.normalizer = normalizers.Sequence(
         [

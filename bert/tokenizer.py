@@ -236,14 +236,11 @@ class BertTokenizer(BertTokenizerBase):
 
     @classmethod
     def _released(cls, name, file, kwargs):
-        if kwargs.get('do_lower_case', file.do_lower_case) != file.do_lower_case:
-            logger.warning(
-                '%s is %s: do_lower_case is set to %s',
-                name,
-                'uncased' if file.do_lower_case else 'cased',
-                file.do_lower_case,
-            )
-        return {**super()._released(name, file, kwargs), 'do_lower_case': file.do_lower_case}
+        lower = file.do_lower_case
+        if kwargs.get('do_lower_case', lower) != lower:
+            kind = 'uncased' if lower else 'cased'
+            logger.warning('%s is %s: do_lower_case is set to %s', name, kind, lower)
+        return {**super()._released(name, file, kwargs), 'do_lower_case': lower}
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):

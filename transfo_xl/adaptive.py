@@ -43,10 +43,9 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         with self.name_scope():
             shapes = enumerate(zip(self._sizes, units))
             self.tables = [self._add(f'table{i}', shape, weights) for i, shape in shapes]
-            self.projections = [
-                self._add(f'proj{i}', (config.d_model, units[i]), projections)
-                for i in range(count if config.has_projections else 0)
-            ]
+            count = count if config.has_projections else 0
+            shapes = enumerate((config.d_model, width) for width in units[:count])
+            self.projections = [self._add(f'proj{i}', shape, projections) for i, shape in shapes]
 
     def _add(self, name, shape, initializer):
         parameter = self.params.get(name, shape=shape, init=initializer)

@@ -86,15 +86,8 @@ def _huggingface(config):
     if config.div_val == 1:
         for name in ('word_embed.table', '^softmax.table', '^softmax.bias'):
             splits.update(_clusters(config, name))
-    return _SplitMapping(
-        splits,
-        constants,
-        rules,
-        'transformer.',
-        mark_heads=False,
-        outside=('crit.',),
-        ignore=(r'pos_emb\.inv_freq$',),
-    )
+    others = {'mark_heads': False, 'outside': ('crit.',), 'ignore': (r'pos_emb\.inv_freq$',)}
+    return _SplitMapping(splits, constants, rules, 'transformer.', **others)
 
 
 def _huggingface_words(config):
@@ -165,14 +158,8 @@ def _tensorflow(config):
     bias = 'transformer/adaptive_softmax/bias' if is_single else f'{softmax}/b'
     rules.append(Rule('^softmax.bias0' if is_single else '^softmax.bias{i}', bias))
     rules.append(Rule('^softmax.proj{i}', f'{softmax}/proj', Transposed()))
-    return _SplitMapping(
-        splits,
-        {},
-        rules,
-        '',
-        mark_heads=False,
-        ignore=(r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$'),  # the training's
-    )
+    of_training = (r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$')
+    return _SplitMapping(splits, {}, rules, '', mark_heads=False, ignore=of_training)
 
 
 def transfo_xl_mappings(config):

@@ -116,16 +116,15 @@ class TransfoXLSteps:
         furthest = size
         if self._config.clamp_len > 0:
             furthest = min(furthest, self._config.clamp_len)
-        scores, keys, values, first, distance_keys = self._prompt(
-            words, mems, valid_length, mx.nd.arange(furthest + 1, ctx=ctx)
-        )
+        distances = mx.nd.arange(furthest + 1, ctx=ctx)
+        scores, keys, values, *of_layers = self._prompt(words, mems, valid_length, distances)
         missing = (length - valid_length.astype('float32')).reshape((-1, 1))
         numbers = mx.nd.arange(size, ctx=ctx).reshape((1, -1))
         seen = mx.nd.broadcast_greater_equal(numbers, missing)
         seen = seen * (numbers < self._mem_len + length)
         if self._config.same_length:
             seen = seen * (numbers > length)
-        layers = [[key, *of_layer] for key, of_layer in zip(distance_keys, first)]
+        layers = [[key, *pair] for pair, key in zip(*of_layers)]
         keys, values = [widen(keys, 3, capacity)], [widen(values, 4, capacity)]
         return scores, State(keys, values, BLOCKED * (1 - seen), length, shared=layers)
 

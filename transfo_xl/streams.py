@@ -43,7 +43,7 @@ class StreamLoader(Loader):
         super().__init__(ctx=ctx, workers=workers)
         batch_size *= self._size
         if len(tokens) < 2 * batch_size:
-            raise InputError(f'{len(tokens)} tokens are too few for a batch_size of {batch_size}')
+            raise InputError(f'the text is too short for a batch_size of {batch_size}')
         steps = len(tokens) // batch_size
         tokens = np.asarray(tokens, dtype=np.int32)[: steps * batch_size]
         self._streams = tokens.reshape(batch_size, steps)

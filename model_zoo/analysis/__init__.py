@@ -222,10 +222,7 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
         All trials; the last one may have failed.
     """
     if not score > 0:
-        raise InputError(
-            f'the score is {score:g} and must be positive: train the model for the task first, or '
-            'choose another metric'
-        )
+        raise InputError(f'the score {score:g} must be positive: train the model first')
     count = max(1, int(mask.sum() * amount))
     least, steps = threshold * score, []
     while True:

@@ -58,11 +58,8 @@ def study_heads(args):
     """Measure the heads that a command's arguments choose; with ``try_masking``, prune some."""
     args.family = family_of(args.model, args.dataset)
     if args.family not in FAMILIES:
-        raise InputError(
-            f'{args.model!r} is of the family {args.family}; it must be one of '
-            f'{", ".join(FAMILIES)}',
-            field='model',
-        )
+        problem = f'{args.model!r} is of the family {args.family}, not {", ".join(FAMILIES)}'
+        raise InputError(problem, field='model')
     is_decoder = args.family in DECODERS
     if is_decoder:
         _check_text(args)
@@ -188,12 +185,8 @@ def _open_classifier(args, ctx):
     settings = ClassificationSettings(**given, only_inference=True)
     task, choice = choose_data(settings), ModelChoice(args)
     task = match_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
-    model, tokenizer = choice.open_task(
-        get_family(args.family).block_class('classification'),
-        ctx,
-        trains=False,
-        num_labels=task.num_labels,
-    )
+    head = get_family(args.family).block_class('classification')
+    model, tokenizer = choice.open_task(head, ctx, trains=False, num_labels=task.num_labels)
     _set_length(args, model)
     segment = task.dev_segments[0]
     examples = read_examples(task, args.data_dir, segment)[: args.data_subset]

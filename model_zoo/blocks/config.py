@@ -160,6 +160,7 @@ class AttentionConfig(Config):
     `units`, `intermediate_size` and `dropout`, because the families' files name these differently.
     """
 
+    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
     #: name of the layers' activation function
     activation = 'gelu'
     #: rate on the attention probabilities

@@ -55,7 +55,6 @@ class DecoderConfig(AttentionConfig):
 
     #: dropout rate before the multiple choice head
     mc_pdrop = 0.0
-    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
 
     def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)

@@ -193,10 +193,8 @@ class BlockFiles:
 
     def own_tensors(self):
         """Return the parameters as NumPy arrays, by their canonical names."""
-        return {
-            name: parameter.data(parameter.list_ctx()[0]).asnumpy()
-            for name, parameter in self.parameters_by_name().items()
-        }
+        parameters = self.parameters_by_name().items()
+        return {name: each.data(each.list_ctx()[0]).asnumpy() for name, each in parameters}
 
     def tensors_in(self, format):
         """Return the parameters by another program's names, and in its shapes."""
@@ -279,12 +277,9 @@ class BlockFiles:
                 convert = padding_of(name)  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
-            metadata = {
-                'format': 'native',
-                'class': type(self).__name__,
-                'family': self.config.model_type,
-                'backbone': self.backbone,
-            }
+            name, family = type(self).__name__, self.config.model_type
+            metadata = {'class': name, 'family': family, 'backbone': self.backbone}
+            metadata = {'format': format, **metadata}
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)

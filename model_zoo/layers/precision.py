@@ -153,14 +153,11 @@ def _check_bfloat16(block):
     try:
         mx.nd.FullyConnected(array, array, no_bias=True, num_hidden=1).wait_to_read()
     except mx.MXNetError as error:
-        raise InputError(
-            'MXNet cannot compute in bfloat16 on this CPU, which needs AVX-512 for it: use float32'
-        ) from error
+        raise InputError('bfloat16 needs a CPU with AVX-512: use float32') from error
     known = cpu_flags()
     if known and not {'avx512_bf16', 'amx_bf16'} & known:
         _warn_once(
-            'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): they are emulated, '
-            'which is slower than float32'
+            'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster'
         )
 
 

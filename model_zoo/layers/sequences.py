@@ -82,10 +82,5 @@ def without_padding(F, labels, valid_length):
         return labels
     if is_mask(valid_length):
         return F.where(F.cast(valid_length[0], 'float32'), labels, -F.ones_like(labels))
-    return F.SequenceMask(
-        labels,
-        sequence_length=F.cast(valid_length, 'float32'),
-        use_sequence_length=True,
-        value=-1,
-        axis=1,
-    )
+    lengths, options = F.cast(valid_length, 'float32'), {'use_sequence_length': True, 'value': -1}
+    return F.SequenceMask(labels, sequence_length=lengths, axis=1, **options)

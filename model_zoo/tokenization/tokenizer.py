@@ -177,19 +177,11 @@ eos_token_id : int or None
         truncation: bool | str | None = None,
         max_length: int | None = None,
         ctx: Any = None,
-        **options: Any,
+        **kwargs: Any,
     ) -> Batch: ...
 
     def __call__(
-        self,
-        text,
-        pair=None,
-        *,
-        padding=None,
-        truncation=None,
-        max_length=None,
-        ctx=None,
-        **options,
+        self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None, **kwargs
     ):
         """Return tokens of a text, as in GluonNLP; with other arguments, a batch for a model.
 
@@ -203,7 +195,7 @@ eos_token_id : int or None
         truncation : bool, optional
             Whether to truncate to `max_length`, by default the model's. Default: only with
             `max_length`.
-        **options
+        **kwargs
             Options of `encode_batch`, such as ``add_special_tokens=False``.
 
         Returns
@@ -223,7 +215,7 @@ eos_token_id : int or None
         from ..batches import Batch  # tokenizers alone don't need it
 
         asked = (pair, padding, truncation, max_length, ctx)
-        if isinstance(text, str) and not options and all(argument is None for argument in asked):
+        if isinstance(text, str) and not kwargs and all(argument is None for argument in asked):
             return self.tokenize(text)
         UnknownNameError.check('padding', padding, (None, True, False, 'longest', 'max_length'))
         UnknownNameError.check('truncation', truncation, (None, True, False, 'longest_first'))
@@ -233,12 +225,12 @@ eos_token_id : int or None
         if padding == 'max_length':
             if max_length is None:
                 raise InputError("padding='max_length' needs `max_length`")
-            options['round_to'] = max_length
+            kwargs['round_to'] = max_length
         batch = self.encode_batch(
             [text] if isinstance(text, str) else text,
             [pair] if isinstance(pair, str) else pair,
             max_length if cuts else None,
-            **options,
+            **kwargs,
         )
         if not len(batch):
             raise InputError('there is no text in the batch')

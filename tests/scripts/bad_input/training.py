@@ -151,7 +151,7 @@ LM = [
     ),
     (
         ['NEW', '--family', 'transfo_xl', '--cutoffs', '6', '3', '--hparams', SIZES['transfo_xl']],
-        'cutoffs must ascend',
+        'must ascend',
     ),
     (
         ['NEW', '--family', 'transfo_xl', '--batch_size', '5000', '--hparams', SIZES['transfo_xl']],
