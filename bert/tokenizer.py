@@ -245,9 +245,10 @@ class BertTokenizer(BertTokenizerBase):
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
         settings = file.settings
-        given = settings.options(*_SWITCHES)
-        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len())
-        never_split = settings.fields.get('never_split') or ()
+        fields = settings.fields
+        given = {name: fields[name] for name in _SWITCHES if fields.get(name) is not None}
+        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len)
+        never_split = fields.get('never_split') or ()
         given['never_split'] = (*(settings.roles.values() or SPECIAL_TOKENS), *never_split)
         return cls(file.vocab, **{**given, **kwargs})
 

@@ -126,7 +126,7 @@ class BPETokenizer(Tokenizer):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        kwargs = {'max_len': file.settings.max_len(), **kwargs}
+        kwargs = {'max_len': file.settings.max_len, **kwargs}
         special = os.path.join(os.path.dirname(file.path), OWN_ADDED_NAME)
         if 'special_tokens' not in kwargs and os.path.isfile(special):
             lines = (line.rstrip('\r\n') for _, line in read_lines(special))

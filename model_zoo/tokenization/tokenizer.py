@@ -647,11 +647,12 @@ eos_token_id : int or None
         changes = {name: kwargs.pop(name) for name in names}
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
-        roles = settings.roles_among(rust.get_vocab())
-        given = {'special_tokens': roles, 'max_len': settings.max_len(), **kwargs}
+        vocab = rust.get_vocab()
+        roles = {role: token for role, token in settings.roles.items() if token in vocab}
+        given = {'special_tokens': roles, 'max_len': settings.max_len, **kwargs}
         tokenizer = cls.__new__(cls)  # its arguments are the files
         tokenizer._set_up(rust, **given)
-        return tokenizer.with_fields(settings.saved_fields)
+        return tokenizer.with_fields(settings.fields)
 
     def with_fields(self, fields):
         """Keep the fields of tokenizer_config.json, for saving; returns the tokenizer."""
@@ -739,7 +740,8 @@ def open_tokenizer(file, classes, **kwargs):
     InputError
         If the files ask for an unknown tokenizer.
     """
-    file = file.for_classes(classes)
+    if file.kind == 'tokenizers' and classes[0].needs_python:
+        file = file.older(classes[0].kinds)
     if file.kind in Tokenizer.kinds:
         tokenizer = Tokenizer.from_vocab_file(file, **kwargs)
         fields = tokenizer._fields
@@ -757,7 +759,7 @@ def open_tokenizer(file, classes, **kwargs):
             if file.settings.ask_more_of(tokenizer):
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
                 return Tokenizer.of_settings(rust, file.settings, max_len=max_len)
-            return tokenizer.with_fields(file.settings.saved_fields)
+            return tokenizer.with_fields(file.settings.fields)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
     hint = f'put {merges} beside it' if file.kind == 'words' else 'save a tokenizer.json there'
