@@ -97,11 +97,8 @@ class BertEncoder(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         units = config.embedding_units
         with self.name_scope():
-            self.position_weight = self.params.get(
-                'position_weight',
-                shape=(config.position_rows, units),
-                init=mx.init.Normal(config.initializer_range),
-            )
+            shape, init = (config.position_rows, units), mx.init.Normal(config.initializer_range)
+            self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(config.dropout)
             self.layers = EncoderStack(config)

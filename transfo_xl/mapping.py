@@ -26,10 +26,8 @@ class _SplitMapping(Mapping):
                 continue
             whole, ends = ours.pop(name), np.cumsum([rows or 1 for rows in parts.values()])
             if len(whole) != ends[-1]:
-                raise CheckpointError(
-                    f'the tensor for {name} has shape {whole.shape}, and its first axis must be '
-                    f'{ends[-1]}: does the configuration belong to these weights?'
-                )
+                problem = f'the tensor for {name} has {len(whole)} rows, and must have {ends[-1]}'
+                raise CheckpointError(f'{problem}: are these the weights of the configuration?')
             for (part, rows), array in zip(parts.items(), np.split(whole, ends[:-1])):
                 ours[part] = array[0] if rows is None else array
         return ours, unknown

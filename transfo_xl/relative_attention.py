@@ -129,10 +129,10 @@ class RelativeAttention(MixedPrecision, HybridBlock):
 
     def _values(self, like):
         """Return the content and the position bias, and the weight of queries, keys and values."""
-        return [
-            parameter.var() if isinstance(like, mx.sym.Symbol) else parameter.data(like.context)
-            for parameter in (self.content_bias, self.position_bias, self.qkv_weight)
-        ]
+        parameters = self.content_bias, self.position_bias, self.qkv_weight
+        if isinstance(like, mx.sym.Symbol):
+            return [parameter.var() for parameter in parameters]
+        return [parameter.data(like.context) for parameter in parameters]
 
     def _attend(self, F, query, key, value, distance_keys, mask, frame, *biases):
         """Return the output for queries (L, B, inner), and keys and values (heads * B, K, size)."""
@@ -140,12 +140,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
 
         # all rows' queries with all distances, in one product a head
-        by_distance = self._batch_dot(
-            F,
-            F.reshape(queries[1], shape=(0, -3, 0)),  # (heads, B * L, size)
-            distance_keys,
-            transpose_b=True,
-        )
+        by_distance = F.reshape(queries[1], shape=(0, -3, 0))  # (heads, B * L, size)
+        by_distance = self._batch_dot(F, by_distance, distance_keys, transpose_b=True)
         by_distance = F.reshape_like(
             by_distance, query, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=2
         )  # (heads * B, L, K + 1)

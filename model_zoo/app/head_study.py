@@ -88,11 +88,9 @@ def study_heads(args):
 def _measure(subject, args, mask=None, title='heads'):
     """Return the scores by name, normalized importance, and entropy."""
     measures = analysis.measure_heads(subject.model, subject.forward, subject.loader, mask, title)
-    importance = analysis.normalize_importance(
-        measures.importance,
-        by_layer=not args.dont_normalize_importance_by_layer,
-        overall=not args.dont_normalize_global_importance,
-    )
+    by_layer = not args.dont_normalize_importance_by_layer
+    overall = not args.dont_normalize_global_importance
+    importance = analysis.normalize_importance(measures.importance, by_layer, overall)
     return subject.scores(measures.outputs), importance, measures.entropy
 
 
@@ -104,14 +102,9 @@ def _prune(subject, args, scores, importance):
         scores, importance, _ = _measure(subject, args, mask, 'masking')
         return scores[metric], importance
 
-    mask, steps = analysis.mask_heads(
-        measure,
-        analysis.heads_left(model.config),
-        scores[metric],
-        importance,
-        args.masking_threshold,
-        args.masking_amount,
-    )
+    first = analysis.heads_left(model.config), scores[metric], importance
+    limits = args.masking_threshold, args.masking_amount
+    mask, steps = analysis.mask_heads(measure, *first, *limits)
     masked, _, _ = _measure(subject, args, mask, 'masked')
     before = _facts(subject, scores)
     pruned = analysis.heads_to_prune(mask, model.config)

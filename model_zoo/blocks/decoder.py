@@ -174,11 +174,9 @@ class DecoderModel(DecoderBlock):
         config = self.config
         self._make_embedding()
         with self.name_scope():
-            self.position_weight = self.params.get(
-                'position_weight',
-                shape=(config.n_positions, config.units),
-                init=mx.init.Normal(config.initializer_range),
-            )
+            init = mx.init.Normal(config.initializer_range)
+            shape = config.n_positions, config.units
+            self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.dropout = nn.Dropout(config.embd_pdrop)
             self.layers = nn.HybridSequential(prefix='')
             with self.layers.name_scope():
@@ -194,14 +192,10 @@ class DecoderModel(DecoderBlock):
         return [name for name in self.outputs if there.get(name, True)]
 
     def _make_embedding(self):
-        config = self.config
+        config, init = self.config, mx.init.Normal(self.config.initializer_range)
+        sizes = config.embedding_rows, config.units
         with self.name_scope():
-            self.word_embed = nn.Embedding(
-                config.total_tokens_embeddings,
-                config.units,
-                weight_initializer=mx.init.Normal(config.initializer_range),
-                prefix='word_embed_',
-            )
+            self.word_embed = nn.Embedding(*sizes, weight_initializer=init, prefix='word_embed_')
 
     def attentions(self):
         """Return the layers' `SelfAttention`."""
@@ -221,11 +215,9 @@ class DecoderModel(DecoderBlock):
     ):
         inputs = words, token_types, valid_length, position_ids, past, head_mask
         states, presents, attentions = self.encode(F, inputs, position_weight)
-        return self.join_outputs(
-            states if self.output_all_encodings else states[-1],
-            presents if self.has_past else None,
-            attentions if self.output_attentions else None,
-        )
+        states = states if self.output_all_encodings else states[-1]
+        presents = presents if self.has_past else None
+        return self.join_outputs(states, presents, attentions if self.output_attentions else None)
 
     def encode(self, F, inputs, position_weight):
         """Compute all possible outputs of a call's inputs: states, presents, attentions."""
@@ -247,12 +239,9 @@ class DecoderModel(DecoderBlock):
             count = cell.attention.num_heads
             if count not in masks:
                 masks[count] = self._repeat(F, mask, x, count)  # (N * heads, L, P + L)
-            x, attention, present = cell(
-                x,
-                masks[count],
-                layer_head_mask(F, head_mask, layer, self.config, dtype),
-                None if past is None else past[layer],
-            )
+            heads = layer_head_mask(F, head_mask, layer, self.config, dtype)
+            layer_past = None if past is None else past[layer]
+            x, attention, present = cell(x, masks[count], heads, layer_past)
             attentions.append(attention)
             presents.append(present)
         states.append(self.norm(x) if self.pre_norm else x)

@@ -387,17 +387,9 @@ class BlockFiles:
         format = 'tensorflow' if from_tf else None
         labels = {'num_labels': num_labels, 'id2label': id2label}
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
-        return open_model(
-            name_or_dir,
-            cls,
-            ctx=ctx,
-            root=root or cache_dir,
-            format=format,
-            dtype=dtype,
-            weights=True if state_dict is None else state_dict,
-            tokenizer=False,
-            **kwargs,
-        ).block
+        kwargs.update(ctx=ctx, root=root or cache_dir, format=format, dtype=dtype)
+        weights = True if state_dict is None else state_dict
+        return open_model(name_or_dir, cls, weights=weights, tokenizer=False, **kwargs).block
 
     def own_tokenizer(self):
         """Return the tokenizer of the weights that the block was opened with, or None."""

@@ -112,11 +112,8 @@ def load_vocab(source, roles=None):
     # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
     held = {position: f'{token} on line {position + 1}' for position, token in shadowed.items()}
     ids.update((name, position) for position, name in held.items())
-    vocab = BERTVocab(
-        counter=count_tokens(list(ids)),
-        token_to_idx=ids,
-        **{ROLES[role]: None if role in missing else token for role, token in named.items()},
-    )
+    named = {ROLES[r]: None if r in missing else token for r, token in named.items()}
+    vocab = BERTVocab(counter=count_tokens(list(ids)), token_to_idx=ids, **named)
     for position, name in held.items():
         vocab.idx_to_token[position] = shadowed[position]
         del vocab.token_to_idx[name]
@@ -168,10 +165,8 @@ def check_tokens(token_to_idx, name='the vocabulary'):
     try:
         ''.join(token_to_idx).encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f'{name} has a token with the lone surrogate {error.object[error.start]!r}, which is '
-            'not Unicode text: is it damaged?'
-        ) from None
+        problem = f'the lone surrogate {error.object[error.start]!r} in a token'
+        raise InputError(f'{name} has {problem}: is it damaged?') from None
 
 
 def make_vocab(token_to_idx, roles=None):
