@@ -8,7 +8,7 @@ import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.graphs import without_graphs
-from model_zoo.errors import InputError, ZooError
+from model_zoo.errors import InputError, ZooError, reporting
 from model_zoo.util.choices import PRECISIONS
 
 
@@ -26,12 +26,8 @@ def check_exportable(block, name, precisions=PRECISIONS):
         )
     wanted = 'float16' if block.precision == 'float16' else 'float32'
     for parameter in block.collect_params().values():
-        try:
+        with reporting('initialize the block, or load its parameters', errors=RuntimeError):
             parameter.list_ctx()
-        except RuntimeError as error:
-            raise InputError(
-                f'{parameter.name} has no value: initialize the block, or load its parameters'
-            ) from error
         if block.precision not in precisions or np.dtype(parameter.dtype) != wanted:
             raise InputError(
                 f'the block is {block.precision}, and {parameter.name} '

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ..errors import InputError, UnknownNameError
 from ..util.arrays import sigmoid, softmax
-from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
-from .pipeline_base import Pipeline
+from ..util.fields import AnyText, Count, Fields, Flag, Text
+from .pipeline_base import Pipeline, PipelineOptions
 
 __all__ = [
     'MultipleChoice',
@@ -36,16 +36,12 @@ class TextPairs(Pipeline):
     has_pairs = True
 
     def _pairs(self, item, options):
-        if isinstance(item, str):
-            return [(item, None)]
-        if isinstance(item, (tuple, list)):
-            if len(item) != 2:
-                raise InputError(f'{self.task}: a pair has two texts, not {len(item)}')
+        if isinstance(item, (tuple, list)) and len(item) == 2:
             item = dict(zip(('text', 'text_pair'), item))
-        if not isinstance(item, dict):
-            return [(self._text(item), None)]
-        item = TextPairs.Item.read(item)
-        return [(item.text, item.text_pair)]
+        if isinstance(item, dict):
+            item = TextPairs.Item.read(item)
+            return [(item.text, item.text_pair)]
+        return [(self._text(item), None)]
 
 
 class TextClassification(TextPairs):
@@ -82,7 +78,7 @@ class TextClassification(TextPairs):
         self.is_multi_label = problem == 'multi_label_classification'
         self.is_regression = problem == 'regression'
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Count | None = 1
         function_to_apply: Literal['softmax', 'sigmoid', 'none'] | None = None
         return_all_scores: Flag = False
@@ -167,7 +163,7 @@ class ZeroShotClassification(Pipeline):
         against = (n for n, name in enumerate(names) if name.startswith('contradict'))
         self._contradiction = next(against, furthest)
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
         hypothesis_template: Text = 'This example is {}.'
         multi_label: Flag = False
@@ -267,7 +263,7 @@ class Reranking(TextPairs):
         UnknownNameError.check('activation', name, ACTIVATIONS)
         self._activate = ACTIVATIONS[name]
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Count | None = None
         return_documents: Flag = False
 

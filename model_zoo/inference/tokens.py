@@ -14,8 +14,8 @@ from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
 from ..util.choices import STRATEGIES
-from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Size, Text
-from .pipeline_base import NUMBER, Pipeline, Row
+from ..util.fields import AnyText, Count, Fields, Flag, Size, Text
+from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
 
@@ -39,8 +39,8 @@ class _Windowed(Pipeline):
         """
         windows = split_windows(len(ids), room, room - stride) or [(0, 0)]
         if meter is not None:
-            meter.add('rows', len(windows))
-            meter.add('tokens', sum(extra + length for _, length in windows))
+            meter.add('max_rows', len(windows))
+            meter.add('max_tokens', sum(extra + length for _, length in windows))
         for first, length in windows:
             part = ids[first : first + length]
             seen, types, head = self.tokenizer.with_special_tokens(*asked, part)
@@ -77,7 +77,7 @@ class TokenClassification(_Windowed):
         """Whether the model learned labels of words, by their first tokens."""
         return self.block.config.extras.get('finetuning_task') == 'tagging'
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         aggregation_strategy: Literal[STRATEGIES] | None = None
         ignore_labels: Annotated[list[Text], Field(max_length=10_000)] = ['O']
         stride: Size | None = None
@@ -198,7 +198,7 @@ class FillMask(Pipeline):
     block_tasks = ('masked_lm', 'pretraining')
     token_outputs = 1
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Count | None = 5
         targets: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
 
@@ -324,7 +324,7 @@ class QuestionAnswering(_Windowed):
         question: Annotated[AnyText, AfterValidator(_not_blank)]
         context: Annotated[AnyText, AfterValidator(_not_blank)]
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Annotated[Count, Field(le=1000)] | None = 1
         handle_impossible_answer: Flag = False
         max_answer_len: Count | None = 15

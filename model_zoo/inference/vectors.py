@@ -9,8 +9,8 @@ from ..errors import InputError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import pool
 from ..util.choices import POOLINGS
-from ..util.fields import AnyText, CallOptions, Fields, Flag
-from .pipeline_base import NUMBER, Pipeline
+from ..util.fields import AnyText, Fields, Flag
+from .pipeline_base import NUMBER, Pipeline, PipelineOptions
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
@@ -65,7 +65,7 @@ class FeatureExtraction(Vectors):
 
     task = 'feature-extraction'
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         return_tensors: Flag = False
         pooling: Pooling | None = None
         normalize: Flag = False
@@ -106,7 +106,7 @@ class SentenceSimilarity(Vectors):
         source_sentence: AnyText
         sentences: Annotated[list[AnyText], Field(min_length=1)]
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         pooling: Pooling = 'model'
 
     def _pairs(self, item, options):
