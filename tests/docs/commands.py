@@ -54,7 +54,9 @@ SHORTENING = {
     'convert_checkpoint': '',
     'export': '',
     'bert': '',
-    **dict.fromkeys(['ask', 'cache', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
+    **dict.fromkeys(
+        ['ask', 'cache', 'doctor', 'embed', 'fill', 'info', 'predict', 'search', 'tag'], ''
+    ),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 
@@ -194,10 +196,8 @@ class Runner:
 def _script_of(command):
     """The path of the file that ``zoo`` runs as `command`."""
     zoo = load_script('zoo', ROOT / 'scripts')
-    file = zoo.list_commands()[zoo.find(command, zoo.list_commands())]
-    if isinstance(file, tuple):
-        return {'embed': EMBEDDING, 'export': 'export/export.py'}[command]
-    return str(file.relative_to(ROOT))
+    commands = zoo.list_commands()
+    return os.path.relpath(commands[zoo.find(command, commands)], ROOT)
 
 
 def _without_gpus(argv):
