@@ -42,7 +42,7 @@ def recipes(*names):
         for name in names or SCORES
         for metric, scores in SCORES[name].items()
     ]
-    return rst_table(['recipe', 'score', 'ours', 'transformers'], rows)
+    return rst_table(['recipe', 'score', 'this project', 'transformers'], rows)
 
 
 def _score(values):
