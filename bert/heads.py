@@ -59,16 +59,6 @@ class BertTask(TaskMixin, BertBlock):
     #: field of the configuration with the usual rate before the head's dense layer
     dropout_field = 'dropout'
 
-    def encode(self, *inputs, **named):
-        names = 'words', 'token_types', 'valid_length', 'masked_positions', 'head_mask'
-        return super().encode(**dict(zip(names, inputs)), **named)
-
-    def _set_num_labels(self, num_labels):
-        if num_labels is not None:
-            check_field('num_labels', num_labels, int)
-            self.config.num_labels = num_labels
-        self.num_labels = self.config.num_labels
-
     def _dense(self, units, prefix='classifier_'):
         """Return the head's dense layer."""
         initializer = mx.init.Normal(self.config.initializer_range)
@@ -140,7 +130,9 @@ class BertForSequenceClassification(BertTask):
         super().__init__(bert, **options)
         if self.pooling is not None:
             self.config.extras['classifier_pooling'] = self.pooling
-        self._set_num_labels(num_labels)
+        if num_labels is not None:
+            self.config.num_labels = check_field('num_labels', num_labels, int)
+        self.num_labels = self.config.num_labels
         self._make_classifier(self.num_labels, dropout)
         if self.num_labels == 1:
             self.label_inputs = {'labels': (1, None)}  # numbers
@@ -229,7 +221,9 @@ class BertForTokenClassification(BertTask):
 
     def __init__(self, bert, num_labels=None, dropout=None, **options):
         super().__init__(bert, **options)
-        self._set_num_labels(num_labels)
+        if num_labels is not None:
+            self.config.num_labels = check_field('num_labels', num_labels, int)
+        self.num_labels = self.config.num_labels
         self._make_classifier(self.num_labels, dropout)
 
     def hybrid_forward(

@@ -100,10 +100,10 @@ def _files():
 
 def _engines():
     """Yield the engines that 'auto' chooses from, and the libraries of the extras."""
-    from model_zoo.inference.engines import FASTEST, has_engine
+    from model_zoo.inference.engines import FASTEST, is_installed
 
     for precision, engines in FASTEST.items():
-        yield 'ok', precision, ', '.join(filter(has_engine, engines)) or 'no engine', ''
+        yield 'ok', precision, ', '.join(filter(is_installed, engines)) or 'no engine', ''
     for extra, libraries in EXTRAS.items():
         for library in libraries:
             version, tested = _version(library), TESTED.get(library)

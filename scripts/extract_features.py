@@ -82,14 +82,13 @@ class FeatureSettings(ModelSettings, model='bert_12_768_12'):
 
     def check(self):
         super().check()
-        if self.init_checkpoint and self.model_parameters:
-            raise InputError('and `model_parameters` are both weights', field='init_checkpoint')
-        if bool(self.init_checkpoint) != bool(self.bert_config_file) or (
-            self.init_checkpoint and not self.vocab_file
-        ):
+        if self.checkpoint and self.model_parameters:
+            raise InputError('and `model_parameters` are both weights', field='checkpoint')
+        has_vocab = not self.checkpoint or bool(self.vocab_file)
+        if bool(self.checkpoint) != bool(self.config_file) or not has_vocab:
             raise InputError(
-                '`init_checkpoint`, `bert_config_file` and `vocab_file` go together; a folder with '
-                'all three can be given as `model`'
+                '`checkpoint`, `config_file` and `vocab_file` go together; a folder with all three '
+                'can be given as `model`'
             )
 
 

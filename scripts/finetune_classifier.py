@@ -16,12 +16,17 @@ also writes ``test_results.tsv``, with the probabilities of the classes, a line 
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import training_main
+from model_zoo.app.originals import translate
 from model_zoo.tasks.settings import ClassificationSettings
 
-main = training_main(
-    ClassificationSettings, 'classification.ClassificationTask', __doc__, 'finetune_classifier'
-)
+
+def main(argv=None):
+    settings, flags = translate(ClassificationSettings, __doc__, argv, 'finetune_classifier')
+    from model_zoo.app.run_classifier import RunClassifierTask
+    from model_zoo.app.trainer import run_task
+
+    run_task(RunClassifierTask(settings, flags.do_eval, flags.do_predict))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

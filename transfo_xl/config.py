@@ -75,6 +75,8 @@ class TransfoXLConfig(Config):
     """
 
     model_type = 'transfo-xl'
+    # pytorch-pretrained-bert's and transformers' names
+    other_names = {'n_token': 'vocab_size', 'tie_word_embeddings': 'tie_weight'}
 
     vocab_size: int = 267735
     cutoffs: list[Count] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
@@ -111,8 +113,8 @@ class TransfoXLConfig(Config):
     units = property(attrgetter('d_model'))
     intermediate_size = property(attrgetter('d_inner'))
 
-    def __post_init__(self):
-        super().__post_init__()
+    def __post_init__(self, vocab_size_or_config_json_file):
+        super().__post_init__(vocab_size_or_config_json_file)
         ends = [0, *self.cutoffs, self.vocab_size]
         if any(start >= end for start, end in itertools.pairwise(ends)):
             raise InputError(
@@ -139,15 +141,6 @@ class TransfoXLConfig(Config):
             raise InputError(
                 'mem_len is 0: with same_length=True positions would attend to nothing'
             )
-
-    @classmethod
-    def from_dict(cls, values):
-        values = dict(values)
-        for theirs, ours in (('n_token', 'vocab_size'), ('tie_word_embeddings', 'tie_weight')):
-            if theirs in values:  # pytorch-pretrained-bert's and transformers' names
-                values.setdefault(ours, values.pop(theirs))
-                values.pop(theirs, None)
-        return super().from_dict(values)
 
     def changed(self, fields):
         if 'cutoffs' in fields:  # which change the number of clusters

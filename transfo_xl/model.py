@@ -90,8 +90,7 @@ class TransfoXLBlock(ZooBlock):
         for layer, memory in enumerate(mems[:-1]):
             check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
         if mems:
-            check_shape('mems[-1], the numbers of valid positions,', mems[-1], (batch,))
-            check_range('mems[-1], the numbers of valid positions,', mems[-1], 0, base.mem_len + 1)
+            check_range('mems[-1]', mems[-1], (batch,), 0, base.mem_len + 1)
         inputs['mems'] = list(mems)
 
 

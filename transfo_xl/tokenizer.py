@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import Frame, ListedPieces, Tokenizer
-from model_zoo.tokenization.encoding import NO_FRAMES, checked, list_of_texts
+from model_zoo.tokenization.encoding import NO_FRAMES, UNLIMITED, checked, list_of_texts
 from model_zoo.tokenization.library_files import split_at_spaces
 from model_zoo.tokenization.vocab import find_roles, make_vocab
 from model_zoo.util.files import file_in
@@ -83,8 +83,7 @@ class TransfoXLTokenizer(Tokenizer):
         never_split=('<unk>', '<eos>', '<formula>'),
         max_len=None,
     ):
-        if max_len is not None:
-            self.max_len = max_len
+        self.max_len = max_len or UNLIMITED
         self.counter = collections.Counter()
         self.special = list_of_texts(special, 'special')
         self.min_freq = min_freq
@@ -206,10 +205,7 @@ class TransfoXLTokenizer(Tokenizer):
 
     def get_sym(self, idx):
         """Return the word with id `idx`."""
-        number = int(idx)
-        if not 0 <= number < len(self):
-            raise self._unknown_id(number)
-        return self.idx2sym[number]
+        return self._token_of(int(idx))
 
     def get_idx(self, sym):
         """Return the id of `sym`, or of the unknown word."""
@@ -229,7 +225,7 @@ class TransfoXLTokenizer(Tokenizer):
         self.count_sents(sents)
         return sents
 
-    _token_of, _id_of = get_sym, get_idx
+    _id_of = get_idx
 
     def tokenize(self, line, add_eos=False, add_double_eos=False):
         """Return the list of the words of `line`.

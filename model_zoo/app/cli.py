@@ -76,7 +76,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args, **kwargs):
-        self._takes_config, self.usual = False, {'help', 'config'}
+        self._takes_config, self.usual, self._used = False, {'help', 'config'}, {}
         super().__init__(*args, **kwargs)
 
     def parse_known_args(self, args=None, namespace=None):
@@ -93,8 +93,8 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(**configured)
         namespace, others = super().parse_known_args(args, namespace or Arguments())
         flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
-        namespace.given = {self._option_string_actions[flag].dest for flag in flags}
-        namespace.given.update(configured)
+        self._used = {self._option_string_actions[flag].dest: flag for flag in flags}
+        namespace.given = {*self._used, *configured}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
         return namespace, others
@@ -188,7 +188,9 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f'{self.prog}: error: {message} ({self.prog} --help explains the flags)\n')
 
     def flag_of(self, field):
-        """Return the flag that sets a field; None if none does."""
+        """Return the flag that sets a field, as the user has written it; None if none does."""
+        if field in self._used:
+            return self._used[field]
         known = self._option_string_actions.get(f'--{field}')
         if known is not None:
             names = known.option_strings

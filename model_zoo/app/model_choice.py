@@ -24,11 +24,11 @@ class ModelChoice:
     """
 
     def __init__(self, args, family=None):
-        check_files(args, 'bert_config_file', 'model_parameters', 'vocab_file')
+        check_files(args, 'config_file', 'model_parameters', 'vocab_file')
         self._args, self._family = args, family or getattr(args, 'family', None)
         self._pretrained, self._parameters = args.pretrained_parameters, args.model_parameters
-        self.model, checkpoint = args.model, args.init_checkpoint
-        self.config = args.bert_config_file and local_path(args.bert_config_file)[0]
+        self.model, checkpoint = args.model, args.checkpoint
+        self.config = args.config_file and local_path(args.config_file)[0]
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self.vocab_file, self._hparams = args.vocab_file, parse_hparams(args.hparams)
         if checkpoint:
@@ -145,7 +145,7 @@ class ModelChoice:
 
 
 def _newest_weights(path):
-    """The weights that ``--init_checkpoint`` means, and the folder of what belongs to them."""
+    """Return the weights that `checkpoint` names, and the folder of what belongs to them."""
     if not os.path.isdir(path):
         return path, None
     weights_here = weights_in_folder(path)

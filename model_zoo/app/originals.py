@@ -55,7 +55,7 @@ def resume_output(args):
         return {'resume': args.resume or (has_training and not args.overwrite_output_dir), **keeps}
     for model in (folder, os.path.join(folder, 'best_model'), os.path.join(folder, 'model')):
         if os.path.isfile(os.path.join(model, 'config.json')):
-            others = ('init_checkpoint', 'bert_config_file', 'vocab_file')
+            others = ('checkpoint', 'config_file', 'vocab_file')
             return {'model': model, **dict.fromkeys(others)}
     return {}
 
@@ -63,6 +63,11 @@ def resume_output(args):
 def pad_all(args):
     """``--pad`` of GluonNLP's classifier."""
     return {'round_to': args.max_length} if args.pad else {}
+
+
+def order_labels(args):
+    """``--label_order``, a flag of version 0.3."""
+    return {'sort_labels': args.label_order == 'originals'} if args.label_order else {}
 
 
 def name_samples(args):
@@ -97,6 +102,7 @@ FLAGS = {
     'do_predict': {**_DO, 'help': 'write predictions, as always; alone: --only_inference'},
     'do_train': {**_DO, 'help': 'train; by default unless another such flag is given'},
     'fp16': {'dest': 'dtype', 'action': 'store_const', 'const': 'float16'},
+    'label_order': {'choices': ['gluonnlp', 'originals'], 'help': 'originals: --sort_labels'},
     'input_file': {'help': '--train_file, --dev_file or both'},
     'local_rank': {'type': int, 'choices': [-1], 'help': 'horovodrun starts processes here'},
     'no_cuda': {**_YES, 'help': 'the CPU, as is the default'},
@@ -106,13 +112,14 @@ FLAGS = {
 }
 _PROCESS = 'local_rank', 'no_cuda'
 _PYTORCH_BERT = *_PROCESS, 'fp16', 'train_batch_size'
+_RUNS = 'do_train', 'do_eval', 'do_predict'
 #: command -> these flags, and the functions that convert them, in this order
 TABLE = {
     'bertology': (_PROCESS, ()),
     'extract_features': (_PROCESS, ()),
     'finetune_classifier': (
-        (*_PYTORCH_BERT, 'do_train', 'as_estimator', 'pad'),
-        (divide_batch, choose_run, resume_output, pad_all),
+        (*_PYTORCH_BERT, *_RUNS, 'as_estimator', 'pad', 'label_order'),
+        (divide_batch, choose_run, resume_output, pad_all, order_labels),
     ),
     'finetune_gpt': (('do_train', 'do_eval'), (choose_run,)),
     'finetune_lm': ((*_PYTORCH_BERT, 'do_train'), (divide_batch,)),
@@ -202,23 +209,27 @@ def parse(parser, argv, command):
     args = parser.parse_args(argv)
     for convert in conversions:
         vars(args).update(convert(args))
-    for flag in flags:
-        vars(args).pop(flag, None)
     return args
 
 
-def parse_settings(cls, doc, argv=None, originals=None):
-    """Return the settings of a command line, whose flags are the fields of a class.
+def translate(cls, doc, argv=None, command=None):
+    """Return the settings of a command line, and the values of flags that aren't settings.
 
-    `doc` is the command's; its first line is the description. `originals` names the command whose
-    originals' flags are accepted, too.
+    The flags are the fields of the class `cls`, and the originals' flags of the `command`. `doc` is
+    the command's; its first line is the description.
     """
     parser = cli.parser(doc.split('\n')[0])
     add_settings(parser, cls)
-    args = parser.parse_args(argv) if originals is None else parse(parser, argv, originals)
-    parsed = cls(**vars(args))
-    parsed.given = args.given & vars(args).keys()
-    return parsed
+    args = parser.parse_args(argv) if command is None else parse(parser, argv, command)
+    fields = cls.defaults().keys()
+    settings = cls(**{name: vars(args).pop(name) for name in fields})
+    settings.given = args.given & fields
+    return settings, args
+
+
+def parse_settings(cls, doc, argv=None, command=None):
+    """Return the settings of a command line; see `translate`."""
+    return translate(cls, doc, argv, command)[0]
 
 
 def training_main(settings_class, task, doc, name):
@@ -249,8 +260,8 @@ class Script(NamedTuple):
     flags: str = ''
 
 
-_LAST = '--train_batch_size=32 --save_last=pytorch_pretrained_bert'
-_BERTADAM = f'{_LAST} --as_bertadam'
+_LAST = '--train_batch_size=32 --last_model=pytorch_pretrained_bert'
+_BERTADAM = f'{_LAST} --clip_each'
 _SAMPLES = '--max_length=128 --max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false --as_estimator --lr=5e-5'
 _PPB = 'pytorch_pretrained_bert'
@@ -261,9 +272,7 @@ SCRIPTS = {
         'create_pretraining_data', f'{_SAMPLES} --dupe_factor=10'
     ),
     'google/extract_features': Script('extract_features'),
-    'google/run_classifier': Script(
-        'finetune_classifier', f'{_GOOGLE} {_LAST} --label_order=originals'
-    ),
+    'google/run_classifier': Script('finetune_classifier', f'{_GOOGLE} {_LAST} --sort_labels'),
     'google/run_pretraining': Script(
         'run_pretraining',
         f'{_GOOGLE} {_SAMPLES} --do_eval=false --batch_size=32 --batch_size_eval=8 '
@@ -281,13 +290,13 @@ SCRIPTS = {
     ),
     f'{_PPB}/run_classifier': Script(
         'finetune_classifier',
-        f'{_BERTADAM} --label_order=originals --do_train=false --lr=5e-5 --seed=42',
+        f'{_BERTADAM} --sort_labels --do_train=false --lr=5e-5 --seed=42',
     ),
     f'{_PPB}/run_gpt2': Script('generate_gpt2', '--stop='),
     f'{_PPB}/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
     f'{_PPB}/run_openai_gpt': Script(
         'finetune_gpt',
-        '--save_last=pytorch_pretrained_bert --do_train=false --model=openai-gpt --as_bertadam',
+        '--last_model=pytorch_pretrained_bert --do_train=false --model=openai-gpt --clip_each',
     ),
     f'{_PPB}/run_squad': Script(
         'finetune_squad', f'{_BERTADAM} --do_train=false --dev_batch_size=8 --seed=42 --wd=0.01'

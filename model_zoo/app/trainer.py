@@ -409,7 +409,7 @@ class Trainer(Callback):
         """Return the `Updater` of `num_steps` updates."""
         settings, options, schedule = self.settings, {}, self.task.schedule(num_steps)
         norm = settings.max_grad_norm if isinstance(settings, kinds.ScheduleSettings) else 1.0
-        if isinstance(settings, kinds.TrainingSettings) and settings.as_bertadam:
+        if isinstance(settings, kinds.TrainingSettings) and settings.clip_each:
             options, norm = {'max_grad_norm': norm}, None  # the optimizer clips
         return make_updater(settings, self.block, schedule, norm, options=options)
 
@@ -432,23 +432,22 @@ class Trainer(Callback):
 
         The files are ``model_NAME_EPOCH.params`` of the last epoch and the best one,
         ``curves.png``, ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch),
-        predictions, and ``best_model/`` with its card. With ``save_last`` the folder itself has the
-        last epoch's model, as in the originals; ``eval_results.txt`` and the predictions are then
-        this model's.
+        predictions, and ``best_model/`` with its card. With ``last_model`` the folder itself has
+        the last epoch's model; ``eval_results.txt`` and the predictions are then this model's.
         """
         settings, state = self.settings, self.state
         if self.task.fitted is None:
             metric = self._results['description']['metric']
             chosen = explain_choice(state.epochs, state.best['epoch'], metric)
             logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
-        if settings.save_last:
-            self.save(self.folder.path, format=settings.save_last)
+        if settings.last_model:
+            self.save(self.folder.path, format=settings.last_model)
             self._examine()
         self.load_best()
         if not self._is_kept:
             return
         self.save(self.folder.file('best_model'))
-        if not settings.save_last:
+        if not settings.last_model:
             self._examine()
         self.write_results(is_final=True)
         self.folder.tidy(map(self.path, (state.best['epoch'], len(state.epochs))), settings)
@@ -457,7 +456,7 @@ class Trainer(Callback):
         """Write the predictions of the model as it is, and note its scores and mistakes."""
         evaluator, results, state = self.evaluator, self._results, self.state
         evaluator.keep()
-        report = (state.epochs[-1] if self.settings.save_last else state.best)['report']
+        report = (state.epochs[-1] if self.settings.last_model else state.best)['report']
         others = [name for name in evaluator.sets if name not in evaluator.dev_sets]
         results['best_model'] = {**report, **evaluator.evaluate(segments=others)[1]}
         if 'test' in results['best_model']:
@@ -493,7 +492,7 @@ class Trainer(Callback):
         parameters = os.path.basename(self.path(epoch))
         best = {'epoch': epoch, **state.best['report'], 'parameters': parameters}
         results = self.folder.write('results.json', settings, state, best=best, **self._results)
-        record = state.epochs[-1] if settings.save_last else state.best
+        record = state.epochs[-1] if settings.last_model else state.best
         write_eval_results(self.folder.path, record['report'], record)
         write_report(self.folder.path, results, is_final)
 
@@ -553,7 +552,7 @@ def make_updater(settings, model, schedule, max_grad_norm=1.0, decay_all=False, 
     if is_ours or 'epsilon' in inspect.signature(optimizer.__init__).parameters:
         options['epsilon'] = settings.epsilon
     if 'max_grad_norm' in options and not is_ours:
-        raise InputError('must be bertadam or openaiadam with `as_bertadam`', field='optimizer')
+        raise InputError('must be bertadam or openaiadam with `clip_each`', field='optimizer')
     if settings.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
     if not decay_all:

@@ -108,11 +108,10 @@ class DecoderBlock(AttentionBlock):
         before = before if positions is None else None
         self.check_text(words, inputs.get('valid_length'), axes, before)
         if types is not None:
-            check_shape('token_types', types, words.shape)
-            check_range('token_types', types, 0, self.config.embedding_rows, are_ids=True)
+            rows = self.config.embedding_rows
+            check_range('token_types', types, words.shape, 0, rows, are_ids=True)
         if positions is not None:
-            check_shape('position_ids', positions, words.shape)
-            check_range('position_ids', positions, 0, self.context_length)
+            check_range('position_ids', positions, words.shape, 0, self.context_length)
         if inputs.get('head_mask') is not None:
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 

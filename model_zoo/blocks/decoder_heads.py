@@ -258,11 +258,10 @@ class DecoderDoubleHeads(DecoderTask):
             self.mc_head = Dense(1, config.units, initializer, prefix='mc_head_')
 
     def check(self, inputs):
-        check_shape('words', inputs['words'], (-1, -1, -1))
+        words = inputs['words']
+        check_shape('words', words, (-1, -1, -1))
         super().check(inputs)
-        shape, ids = inputs['words'].shape, inputs['mc_token_ids']
-        check_shape('mc_token_ids', ids, shape[:2])
-        check_range('mc_token_ids', ids, 0, shape[2])
+        check_range('mc_token_ids', inputs['mc_token_ids'], words.shape[:2], 0, words.shape[2])
 
     def hybrid_forward(
         self,

@@ -55,7 +55,7 @@ class TaskMixin:
         the last layer's.
         """
         base = self.base
-        outputs = base(*inputs, **named)
+        outputs = base(**dict(zip(base.input_names, inputs)), **named)
         names = base.output_names
         outputs = [outputs] if len(names) == 1 else outputs
         named = {**dict.fromkeys(base.outputs), **dict(zip(names, outputs))}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import mxnet as mx
 import numpy as np
 
-from ..checkpoint.mapping import padding_of
+from ..checkpoint.mapping import PADDED
 from ..checkpoint.readers import LAYOUTS, kept_sums, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
@@ -61,12 +61,6 @@ def _own_names(block, prefix=''):
     return result
 
 
-def _canonical(name, backbone):
-    """Return a name without the backbone's prefix; a head's begins with `^`."""
-    bare = name.removeprefix(f'{backbone}.')
-    return '^' + name if backbone and bare == name else bare
-
-
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
 
@@ -101,13 +95,20 @@ class BlockFiles:
         return result
 
     def parameters_by_name(self):
-        """Return the parameters by their canonical names, each once."""
+        """Return the parameters by their canonical names, each once.
+
+        These have no prefix of a backbone; the names of a task's head begin with ``^``.
+        """
         names = {}  # a shared parameter is known by its name in the innermost block
         for name, parameter in _own_names(self).items():
             other = names.get(parameter)
             if other is None or other.count('.') < name.count('.'):
                 names[parameter] = name
-        return {_canonical(name, self.backbone): parameter for parameter, name in names.items()}
+        prefix = f'{self.backbone}.' if self.backbone else ''
+        return {
+            name[len(prefix) :] if name.startswith(prefix) else f'^{name}': parameter
+            for parameter, name in names.items()
+        }
 
     @classmethod
     def translate(cls, tensors, metadata, config):
@@ -125,10 +126,11 @@ class BlockFiles:
         family = metadata.get('family', wanted)
         if family != wanted:
             raise CheckpointError(f'the checkpoint is for the family {family}, not for {wanted}')
-        result = {}
+        backbone, result = metadata.get('backbone'), {}
+        prefix = f'{backbone}.' if backbone else ''
         for name, value in tensors.items():
-            name = _canonical(name, metadata.get('backbone'))
-            convert = padding_of(name)
+            name = name[len(prefix) :] if name.startswith(prefix) else f'^{name}'
+            convert = PADDED.get(name.rpartition('.ffn.')[2])
             result[name] = convert.load([value], config) if convert else value
         return result, []
 
@@ -287,7 +289,7 @@ class BlockFiles:
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
             for name, value in tensors.items():
-                convert = padding_of(name)  # files lack the padding
+                convert = PADDED.get(name.rpartition('.ffn.')[2])  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {

@@ -137,11 +137,8 @@ class Rule:
             object.__setattr__(self, 'theirs', (self.theirs,))
 
 
-def padding_of(name):
-    """Return the `Padded` of a parameter in a `FeedForward`, by our name, or None."""
-    if name.endswith(('ffn_1.weight', 'ffn_1.bias')):
-        return Padded(0)
-    return Padded(1) if name.endswith('ffn_2.weight') else None
+#: the end of our name of a parameter in a `FeedForward`, such as 'ffn_1.weight' -> its `Padded`
+PADDED = {'ffn_1.weight': Padded(0), 'ffn_1.bias': Padded(0), 'ffn_2.weight': Padded(1)}
 
 
 def layer_rules(
@@ -168,7 +165,8 @@ def layer_rules(
         endings = ('gamma', 'beta') if is_norm else ('weight', 'bias')
         for kind, end in zip(endings, norm if is_norm else dense):
             name = f'{ours}.{kind}'
-            convert = qkv if ours.endswith('qkv') else padding_of(name) or _SAME
+            padded = PADDED.get(name.rpartition('.ffn.')[2], _SAME)
+            convert = qkv if ours.endswith('qkv') else padded
             if kind == 'weight' and weight is not None:
                 convert = weight(convert)
             rules.append(Rule(name, tuple(stem + end for stem in theirs), convert))

@@ -57,16 +57,11 @@ LAYOUTS = {
 
 def weights_in_folder(folder, format=None):
     """Find the file of weights in `folder`, for `read_tensors`."""
-    path = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
-    if path is None and format in (None, 'tensorflow'):
-        return newest_checkpoint(folder)
-    return path
-
-
-def first_file(folder, names):
-    """Return the path of the first of the files that a folder has, or None."""
-    paths = (os.path.join(folder, name) for name in names)
-    return next(filter(os.path.isfile, paths), None)
+    for name in WEIGHTS_NAMES if format is None else _FILES[format]:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return path
+    return newest_checkpoint(folder) if format in (None, 'tensorflow') else None
 
 
 def read_tensors(path, has_index=True):
@@ -144,7 +139,7 @@ _LINE = re.compile(r'([0-9a-f]{64}) [ *](.+)')
 def write_sums(path, files):
     """Write checksums of `files` beside `path`, as ``sha256sum --check`` reads them."""
     with concurrent.futures.ThreadPoolExecutor() as pool:  # a processor for each large file
-        sums = [*pool.map(_sum_of, files)]
+        sums = [*pool.map(sha256_of, files)]
     _write(path, dict(zip(map(os.path.basename, files), sums)))
 
 
@@ -175,8 +170,12 @@ def check_sums(path, pattern=re.compile('.*')):
     Only files whose names match `pattern` are checked.
     """
     for name, expected in read_sums(path).items():
+        if not pattern.fullmatch(name):
+            continue
         file = os.path.join(os.path.dirname(path), name)
-        if pattern.fullmatch(name) and _sum_of(file) != expected:
+        with reporting(f'cannot read {file!r} for its checksum', error_class=CheckpointError):
+            found = sha256_of(file)
+        if found != expected:
             raise CheckpointError(
                 f'{file!r} is damaged; if you changed it yourself, delete {os.fspath(path)!r}'
             )
@@ -202,7 +201,7 @@ def kept_sums(folder, begin=False):
     for file in map(os.fspath, files):
         name = os.path.relpath(file, folder).replace(os.sep, '/')
         if (begin or name in sums) and os.path.isfile(file):
-            sums[name] = _sum_of(file)
+            sums[name] = sha256_of(file)
     _write(path, sums)
 
 
@@ -227,11 +226,6 @@ def _parts(name):
         return re.compile(r'params_shapes\.json|params_\d+\.npy')
     stem = re.escape(name.removesuffix('.index'))
     return re.compile(stem + (r'\.(index|data-\d+-of-\d+)' if name.endswith('.index') else ''))
-
-
-def _sum_of(path):
-    with reporting(f'cannot read {path!r} for its checksum', error_class=CheckpointError):
-        return sha256_of(path)
 
 
 def _write(path, sums):

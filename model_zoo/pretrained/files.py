@@ -10,7 +10,7 @@ import functools
 import os
 from typing import NamedTuple
 
-from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, first_file, weights_in_folder
+from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, reporting
 from ..util.reading import check_json, read_json
 
@@ -24,9 +24,7 @@ __all__ = [
     'TOKENIZER_CONFIG',
     'VOCAB_NAMES',
     'Module',
-    'merges_beside',
     'modules_in_folder',
-    'read_tokenizer_config',
 ]
 
 #: name of the file
@@ -47,7 +45,7 @@ class Module(NamedTuple):
 def modules_in_folder(folder):
     """Return the parts of a model in the order in which they compute."""
     path = os.path.join(folder, MODULES_NAME)
-    modules = read_json(path, shape=list) if os.path.isfile(path) else []
+    modules = read_json(path, shape=list)
     with reporting(f'{path!r} is not a list of modules', errors=ValueError):
         for module in modules:
             check_json(module, {'type': str, 'path': str})
@@ -119,23 +117,10 @@ class Files:
         names = 'vocab', 'do_lower_case', 'special_tokens'
         return dataclasses.replace(self, **{name: vars(files)[name] for name in names})
 
-    @property
-    def generation_config(self):
-        """Content of the folder's generation_config.json; empty if it doesn't exist."""
-        folder = os.path.dirname(self.config or '')
-        return read_tokenizer_config(folder, GENERATION_CONFIG) if self.config else {}
-
     @functools.cached_property
     def fields(self):
         """Fields of the configuration; empty if there is none."""
         return {} if self.config is None else read_json(self.config, 'the configuration', dict)
-
-
-def merges_beside(vocab_path):
-    """Return the path of the merges that belong to a vocabulary, or None if it doesn't exist."""
-    folder, name = os.path.split(os.fspath(vocab_path))
-    path = os.path.join(folder, BPE_NAMES.get(name, BPE_NAMES['vocab.json']))
-    return path if os.path.isfile(path) else None
 
 
 def files_in_folder(folder, format=None):
@@ -147,28 +132,27 @@ def files_in_folder(folder, format=None):
         For example a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or
         OpenAI's releases. For a model of sentence-transformers, the files are its transformer's.
     """
-    modules, root = modules_in_folder(folder), folder
-    if modules:
-        folder = os.path.join(folder, modules[0].path)
-    config = {}
+    modules, config, names = None, {}, set()
+    with contextlib.suppress(OSError):
+        names.update(os.listdir(folder))
+    if MODULES_NAME in names and (parts := modules_in_folder(folder)):
+        modules, folder = folder, os.path.join(folder, parts[0].path)
+        names = set(os.listdir(folder))
     with contextlib.suppress(InputError):  # opening the tokenizer reports it
-        config = read_tokenizer_config(folder)
+        config = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
     lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
         weights_in_folder(folder, format),
-        first_file(folder, CONFIG_NAMES),
-        first_file(folder, VOCAB_NAMES),
+        next((os.path.join(folder, name) for name in CONFIG_NAMES if name in names), None),
+        next((os.path.join(folder, name) for name in VOCAB_NAMES if name in names), None),
         lower if isinstance(lower, bool) else None,
         {'padding_token': padding} if isinstance(padding, str) else {},
-        modules=root if modules else None,
+        modules=modules,
     )
 
 
 def files_at(path, format=None):
-    """Return the files that a path means.
-
-    These are a folder's files, or a file of weights or of a vocabulary and the files beside it.
-    """
+    """Return the files of a folder, or a file of weights or of a vocabulary and those beside it."""
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
         return files_in_folder(path, format)
@@ -178,22 +162,10 @@ def files_at(path, format=None):
         raise InputError(f'no such file or folder: {path!r}')
     beside = files_in_folder(os.path.dirname(path) or '.')
     name = os.path.basename(path)
-    if (
-        name.endswith(_VOCAB_EXTENSIONS)
-        or name in VOCAB_NAMES
-        or (name.endswith('.json') and name not in WEIGHTS_NAMES)
-    ):
+    is_vocab = name.endswith(_VOCAB_EXTENSIONS) or name in VOCAB_NAMES
+    if is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES):
         return dataclasses.replace(beside, weights=None, vocab=path)
     return dataclasses.replace(beside, weights=path)
-
-
-def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
-    """Return the content of a folder's tokenizer_config.json, or of a similar file.
-
-    Empty if it doesn't exist.
-    """
-    path = os.path.join(folder, name)
-    return read_json(path, shape=dict) if os.path.isfile(path) else {}
 
 
 class SourceError(PretrainedNotFoundError):

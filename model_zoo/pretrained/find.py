@@ -10,7 +10,7 @@ import os
 import gluonnlp
 from mxnet.gluon.model_zoo import model_store
 
-from ..checkpoint.readers import WEIGHTS_NAMES, first_file, weights_in_folder
+from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import check_hash, default_root, download
@@ -204,10 +204,11 @@ def find_files(
         return _find_named(get_entry(model, dataset), root, weights)
     path, source = local_path(path, weights, root)
     files = dataclasses.replace(files_at(path, format), source=source)
-    if weights and files.weights is None and exported:
-        files = dataclasses.replace(files, weights=first_file(path, [ONNX_NAME]))
     if weights and files.weights is None:
-        raise no_weights(path, format)
+        onnx_file = os.path.join(path, ONNX_NAME)
+        if not (exported and os.path.isfile(onnx_file)):
+            raise no_weights(path, format)
+        files = dataclasses.replace(files, weights=onnx_file)
     if files.do_lower_case is None and model is not None and dataset is not None:
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
             lower = get_entry(model, dataset).do_lower_case
@@ -229,7 +230,7 @@ def no_weights(path, format=None):
     cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
     if os.path.isdir(best):  # the folder of a training is given by mistake
         cure = f'did you mean {best}?'
-    elif first_file(path, [ONNX_NAME]):
+    elif os.path.isfile(os.path.join(path, ONNX_NAME)):
         cure = 'its ONNX file can be used (serve, predict, pipeline), but not trained or converted'
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 

@@ -21,6 +21,7 @@ from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import PAIRS, TEXTS, is_path, keep_rows
 from ..registry import family_of_class
 from ..training.objective import mean_over_examples
+from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head
@@ -138,22 +139,18 @@ class ClassificationTask(Task):
             changes['training_steps'] = 1
         self.settings = settings.copy(**changes)
         self.record = record if settings.only_inference else infer_labels(record)
-        return self._sources()
+        return self.find_sets()
 
-    def _sources(self):
+    def find_sets(self):
         """Return the sets that exist and are used; InputError if one is missing."""
         settings, record = self.settings, self.record
         present = [name for name in record.files if has_segment(record, settings.data_dir, name)]
-        if settings.do_predict and not set(present).intersection(record.test_segments):
-            raise InputError('needs a test set', field='do_predict')
-        needed = ['train', *(record.dev_segments if settings.do_eval else ())]
+        needed = ['train']
         if settings.only_inference:
             present = [name for name in present if name != 'train' or settings.dev_split]
-            needed = record.dev_segments if settings.do_eval or not present else ()
+            needed = () if present else record.dev_segments
         for segment in needed:
             record.find(segment, settings.data_dir)
-        if settings.only_inference and settings.do_predict and not settings.do_eval:
-            present = [name for name in present if name in record.test_segments]
         return {segment: segment for segment in present}
 
     def configure(self, located):
@@ -161,7 +158,8 @@ class ClassificationTask(Task):
         if located is None:
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
-        options = {'order': settings.label_order, 'trains': not settings.only_inference}
+        order = ORIGINALS if settings.sort_labels else GLUONNLP
+        options = {'order': order, 'trains': not settings.only_inference}
         options['parameters'] = deployed or settings.model_parameters
         self.record = match_labels(self.record, located, settings.labels, **options)
 
@@ -244,12 +242,7 @@ class ClassificationTask(Task):
     # -- results
 
     def write(self, folder, segment, data, outputs):
-        """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs).
-
-        With ``do_predict`` also write the file of Google's ``run_classifier.py --do_predict``:
-        ``test_results.tsv`` has no header, a line per sample in the file's order, and a column per
-        class with its probability, or one column with a number.
-        """
+        """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs)."""
         target, name = self.target, self.record.submissions[segment]
         beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in data.rows]
         shares = target.probabilities(outputs)
@@ -258,9 +251,6 @@ class ClassificationTask(Task):
             name: [('index', 'prediction'), *zip(guids, target.written(outputs))],
             beside: [('index', *target.columns), *rows],
         }
-        if self.settings.do_predict:
-            lines = [map('{:.9g}'.format, row) for row in shares]
-            tables = {f'{segment}_results.tsv': lines, **tables}
         for name, rows in tables.items():
             write_table(os.path.join(folder, name), rows)
         return list(tables)

@@ -340,7 +340,7 @@ class Task:
             name, first_step = settings.lr_schedule, 1
         elif isinstance(settings, FinetuneSettings) and settings.lr_schedule != 'linear':
             name, first_step = f'warmup_{settings.lr_schedule}', 0  # as `finetune_schedule`
-        elif settings.as_bertadam:
+        elif settings.clip_each:
             name, first_step = 'warmup_linear', None  # the optimizer's
         else:
             return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
@@ -439,7 +439,11 @@ class Task:
 
 
 class TextTask(Task):
-    """Base of the tasks that learn from a text, which stays in its files; nothing is predicted."""
+    """Base of the tasks that learn from a text, which stays in its files; nothing is predicted.
+
+    A subclass has ``measure(evaluator, segment, guard)``, which returns the score of a set, for the
+    comparison of epochs, and its figures by its name.
+    """
 
     predicted = None
     has_own_head = False
@@ -475,10 +479,6 @@ class TextTask(Task):
             value, part = self.measure(evaluator, segment, guard)
             score, report = score if report else value, {**report, **part}
         return score, report
-
-    def measure(self, evaluator, segment, guard):
-        """Return the score of a set, which compares epochs, and its figures by its name."""
-        raise NotImplementedError
 
     def predict(self, forward, data, guard=None):
         return None

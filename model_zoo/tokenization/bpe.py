@@ -19,7 +19,7 @@ from ..errors import InputError, reporting
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json, read_lines
-from .encoding import call_rust, list_of_texts
+from .encoding import NO_FRAMES, UNLIMITED, call_rust, list_of_texts
 from .settings import ADDED_NAME, OWN_ADDED_NAME
 from .tokenizer import Tokenizer
 from .vocab import check_tokens, make_vocab
@@ -115,6 +115,7 @@ class BPETokenizer(Tokenizer):
     kinds = ('bpe',)
     suffix = ''  # that the last symbol of each word has
     _default_pad_id = 0
+    _frames = NO_FRAMES
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         if has_word_ends(merges_file) != bool(self.suffix):
@@ -125,12 +126,12 @@ class BPETokenizer(Tokenizer):
         suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
         self.encoder, self.bpe_ranks, model = read_pairs(vocab_file, merges_file, **suffix)
         self.decoder = {token_id: token for token, token_id in self.encoder.items()}
-        self._set_up(self._make_library(model), max_len=max_len)
+        self._rust, self.max_len = self._make_library(model), max_len or UNLIMITED
         self.set_special_tokens(special_tokens)
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        kwargs = {'max_len': file.settings.max_len(), **kwargs}
+        kwargs = {'max_len': file.settings.max_len, **kwargs}
         special = os.path.join(os.path.dirname(file.path), OWN_ADDED_NAME)
         if 'special_tokens' not in kwargs and os.path.isfile(special):
             lines = (line.rstrip('\r\n') for _, line in read_lines(special))

@@ -135,8 +135,7 @@ eos_token_id : int or None
 
     def _set_up(self, rust, special_tokens=None, max_len=None):
         """Set the library's tokenizer, without a copy."""
-        if max_len is not None:
-            self.max_len = max_len
+        self.max_len = max_len or UNLIMITED
         self._rust, added = rust, rust.get_added_tokens_decoder()
         self.added_tokens = {number: token.content for number, token in added.items()}
         self._special = {number for number, token in added.items() if token.special}
@@ -225,12 +224,8 @@ eos_token_id : int or None
         asked = (pair, padding, truncation, max_length, ctx)
         if isinstance(text, str) and not options and all(argument is None for argument in asked):
             return self.tokenize(text)
-        if padding not in (None, True, False, 'longest', 'max_length'):
-            raise InputError(
-                f"is {padding!r:.80}; it must be True, False or 'max_length'", field='padding'
-            )
-        if truncation not in (None, True, False, 'longest_first'):
-            raise InputError(f'is {truncation!r:.80}; it must be True or False', field='truncation')
+        UnknownNameError.check('padding', padding, (None, True, False, 'longest', 'max_length'))
+        UnknownNameError.check('truncation', truncation, (None, True, False, 'longest_first'))
         cuts = max_length is not None if truncation is None else truncation
         if max_length is None and self.max_len < UNLIMITED:
             max_length = self.max_len
@@ -321,14 +316,11 @@ eos_token_id : int or None
         return number
 
     def _token_of(self, token_id):
-        tokens = self.vocab.idx_to_token
-        if not 0 <= token_id < len(tokens):
-            raise self._unknown_id(token_id)
-        return tokens[token_id]
-
-    def _unknown_id(self, token_id):
-        last = len(self) - 1
-        return InputError(f'id {token_id} is not in the vocabulary; its ids are 0 to {last}')
+        if not 0 <= token_id < len(self):
+            raise InputError(
+                f'id {token_id} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
+            )
+        return self.vocab.idx_to_token[token_id]
 
     def decode(self, ids, skip_special_tokens=False):
         """Return the text of a sequence or array of ids; ids without a token are left out."""
@@ -674,13 +666,14 @@ eos_token_id : int or None
         changes = {name: kwargs.pop(name) for name in names}
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
+        vocab = rust.get_vocab()
         given = {
-            'special_tokens': settings.roles_among(rust.get_vocab()),
-            'max_len': settings.max_len(),
+            'special_tokens': {role: t for role, t in settings.roles.items() if t in vocab},
+            'max_len': settings.max_len,
         }
         tokenizer = cls.__new__(cls)  # its arguments are the files
         tokenizer._set_up(rust, **{**given, **kwargs})
-        return tokenizer.with_fields(settings.saved_fields)
+        return tokenizer.with_fields(settings.fields)
 
     def with_fields(self, fields):
         """Keep the fields of tokenizer_config.json, for saving; returns the tokenizer."""
@@ -768,7 +761,8 @@ def open_tokenizer(file, classes, **kwargs):
     InputError
         If the files ask for an unknown tokenizer.
     """
-    file = file.for_classes(classes)
+    if file.kind == 'tokenizers' and classes[0].needs_python:
+        file = file.older(classes[0].kinds)
     if file.kind in Tokenizer.kinds:
         tokenizer = Tokenizer.from_vocab_file(file, **kwargs)
         made = (cls.exactly(tokenizer) for cls in classes)
@@ -789,7 +783,7 @@ def open_tokenizer(file, classes, **kwargs):
             if file.settings.ask_more_of(tokenizer):
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
                 return Tokenizer.of_settings(rust, file.settings, max_len=max_len)
-            return tokenizer.with_fields(file.settings.saved_fields)
+            return tokenizer.with_fields(file.settings.fields)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
     hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'

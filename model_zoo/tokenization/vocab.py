@@ -11,7 +11,7 @@ import os
 
 from ..errors import InputError
 from ..util.files import atomic_write, file_in
-from ..util.reading import read_lines
+from ..util.reading import read_text
 
 __all__ = ['ROLES', 'find_roles', 'load_vocab', 'make_vocab', 'save_vocab']
 
@@ -81,7 +81,7 @@ def load_vocab(source, roles=None):
 
     if isinstance(source, (str, os.PathLike)):
         origin = f'vocabulary file {os.fspath(source)!r}'
-        tokens = _parse(''.join(line for _, line in read_lines(source)))
+        tokens = _parse(read_text(source))
     else:
         origin = 'the list of tokens'
         tokens = list(source)

@@ -347,12 +347,15 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     )
     early_stop: Count | None = setting(None, 'end after N worse epochs', aliases='early_stopping')
     keep_state: bool = setting(False, 'keep what a finished run needs to be resumed', 'free')
-    as_bertadam: bool | None = setting(None, "clip each parameter's gradient by itself")
-    save_last: str | None = setting(
+    clip_each: bool | None = setting(
+        None, "clip each parameter's gradient by itself", aliases='as_bertadam'
+    )
+    last_model: str | None = setting(
         None,
-        "also write the last epoch's model to `output_dir`, and use it to predict",
+        "format in which `output_dir` gets the last epoch's model, which then predicts",
         'free',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
+        aliases='save_last',
     )
 
 
@@ -405,13 +408,17 @@ class ModelSettings(Settings):
         None, "instead of the model's", 'free', aliases='sentencepiece'
     )
     hparams: list[str] | None = setting(None, "the model's size, such as num_layers=2,units=128")
-    init_checkpoint: str | None = setting(
+    checkpoint: str | None = setting(
         None,
         "TensorFlow checkpoint, another file or folder of parameters, or a run's folder",
         excludes='model dataset pretrained_parameters from_scratch hparams',
+        aliases='init_checkpoint',
     )
-    bert_config_file: str | None = setting(
-        None, "the checkpoint's configuration; alone: of a model from scratch", excludes='hparams'
+    config_file: str | None = setting(
+        None,
+        "the checkpoint's configuration; alone: of a model from scratch",
+        excludes='hparams',
+        aliases='bert_config_file',
     )
 
 

@@ -490,7 +490,7 @@ def test_more_epochs_go_on(mrpc, here, capsys):
     assert 'resuming with epochs 2, not 1: the learning rate follows' in log
     assert 'resuming from' in log and 'Step 8/8' in log and 'Step 4/' not in log
     ours = main_of('scripts/finetune_classifier.py', ROOT)
-    words = [*mrpc, '--batch_size=2', '--lr=5e-5', '--save_last=pytorch', '--resume']
+    words = [*mrpc, '--batch_size=2', '--lr=5e-5', '--last_model=pytorch', '--resume']
     words += ['--keep_state']
     assert run(ours, *words, '--epochs=3') == 0
     assert 'Step 12/12' in capsys.readouterr().err

@@ -30,6 +30,7 @@ OTHER_DEFAULTS = {
     '--version_2_with_negative': False,
     '--do_train': None,  # of finetune-gpt and finetune-swag, which train without it
     '--do_eval': None,
+    '--do_predict': None,
 }
 
 

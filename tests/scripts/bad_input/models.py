@@ -169,7 +169,7 @@ EXTRACT = [
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
     (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),
-    (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
+    (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --config_file and --vocab_file'),
 ]
 MODELS = {
     name: BadInput(script, arguments, rows, write=write)

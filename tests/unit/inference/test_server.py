@@ -100,6 +100,21 @@ def test_what_a_model_does_besides(client, pipelines, saved):
     assert 'feature-extraction and sentence-similarity, not fill-mask' in error_of(answer, 400)
 
 
+def test_options_of_hugging_faces_vectors_are_no_other_tasks(client):
+    options = {'truncate': True, 'return_tensors': True}
+    found = client.infer('owner/vectors', 'the cat', parameters=options)
+    assert found == client.infer('owner/vectors', 'the cat')
+    answer = client.post('/models/nli', {'inputs': 'the cat', 'parameters': {'truncate': True}})
+    assert 'truncate' in error_of(answer, 400)
+
+
+def test_an_answer_may_be_none(client):
+    item = {'question': 'where ?', 'context': 'in paris .'}
+    options = {'handle_impossible_answer': True, 'top_k': 99}
+    empty = [each for each in client.infer('squad', item, parameters=options) if not each['answer']]
+    assert {(each['start'], each['end']) for each in empty} == {(0, 0)}
+
+
 def test_vectors_of_a_model_of_sentence_transformers(fixtures):
     folder = fixtures / 'sentence_transformers'
     texts = json.loads((folder / 'sentences.json').read_text())

@@ -34,7 +34,7 @@ def test_download_and_cache(online, block, tmp_path):
     found = find_files('bert_x', 'tiny')
     assert found.source == 'Hugging Face hub'
     assert found.weights.startswith(str(tmp_path / 'hub'))
-    assert VocabFile.of(found).vocab.idx_to_token == TOKENS
+    assert VocabFile(found).vocab.idx_to_token == TOKENS
     loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
     ours, theirs = tensors_of(block.bert), tensors_of(loaded)
     assert all((ours[name] == theirs[name]).all() for name in ours)

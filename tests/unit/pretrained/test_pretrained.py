@@ -110,7 +110,7 @@ def test_repository_fills_the_cache(repository, names, tmp_path):
     assert (root / names[0]).read_bytes() == WEIGHTS
     assert (found.config, found.do_lower_case) == (None, True)
     assert found.source == "GluonNLP's repository"
-    assert VocabFile.of(found).vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    assert VocabFile(found).vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
     assert len(repository.requests) == 2
     again = find_files('tiny')
     assert (again.source, again.weights) == ('cache', found.weights)
@@ -132,7 +132,7 @@ def test_folder_in_the_cache(entries, tmp_path):
     found = find_files('tiny', 'lost')
     assert found.weights == str(folder / 'model.safetensors')
     assert found.config == str(folder / 'config.json')
-    assert VocabFile.of(found).vocab.idx_to_token == TOKENS
+    assert VocabFile(found).vocab.idx_to_token == TOKENS
     assert (found.source, found.do_lower_case) == ('cache', False)
 
 
@@ -140,7 +140,7 @@ def test_package(package):
     found = find_files('tiny', 'packed')
     assert found.weights == str(package / 'w.bin')
     assert found.config == str(package / 'config.json')
-    assert VocabFile.of(found).vocab.idx_to_token == TOKENS
+    assert VocabFile(found).vocab.idx_to_token == TOKENS
     assert (found.source, found.do_lower_case) == ('Python package', False)
     (package / 'tokenizer_config.json').write_text('{"do_lower_case": true}')
     assert find_files('tiny', 'packed').do_lower_case is True
@@ -209,15 +209,15 @@ def test_folder(entries, tmp_path, weights):
         found = find_files(model, path=folder)
         assert found.weights == str(folder / weights)
         assert found.config == str(folder / 'config.json')
-        assert VocabFile.of(found).vocab.idx_to_token == TOKENS
-        assert (found.source, VocabFile.of(found).do_lower_case) == ('path', True)
+        assert VocabFile(found).vocab.idx_to_token == TOKENS
+        assert (found.source, VocabFile(found).do_lower_case) == ('path', True)
     assert find_vocab_file(path=str(folder)).vocab.idx_to_token == TOKENS
     assert find_vocab_file(path=folder / 'vocab.txt').vocab.idx_to_token == TOKENS
 
 
 def test_lowering_of_a_users_model(entries, tmp_path):
     def lowers(*args, **kwargs):
-        return VocabFile.of(find_files(*args, **kwargs)).do_lower_case
+        return VocabFile(find_files(*args, **kwargs)).do_lower_case
 
     folder = fill(tmp_path / 'mine', tokens=[*TOKENS, 'Hello'])
     assert lowers(path=folder) is False
@@ -235,7 +235,7 @@ def test_lone_file_takes_the_vocab_of_its_name(entries, cache, tmp_path):
     path.write_bytes(WEIGHTS)
     found = find_files('tiny', 'books_uncased', path=str(path))
     assert (found.weights, found.config) == (str(path), None)
-    assert VocabFile.of(found).vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
+    assert VocabFile(found).vocab.idx_to_token == BERTVocab.from_json(VOCAB).idx_to_token
     with pytest.raises(InputError):
         find_files(path=str(path))
 
@@ -246,7 +246,7 @@ def test_lone_safetensors_never_take_gluonnlps_order(entries, cache, tmp_path):
     with pytest.raises(InputError):
         find_files('tiny', 'books_uncased', path=str(path))
     (tmp_path / 'vocab.txt').write_text('\n'.join(TOKENS))
-    assert VocabFile.of(find_files('tiny', path=str(path))).vocab.idx_to_token == TOKENS
+    assert VocabFile(find_files('tiny', path=str(path))).vocab.idx_to_token == TOKENS
 
 
 def test_path_without_weights(entries, cache, tmp_path):
