@@ -179,8 +179,8 @@ class MaskedLMTask(TextTask):
 def make_sample_options(settings, next_sentence):
     """Return how samples are made from a text, and warn of masks that get lost."""
     given = vars(settings)
-    names = [field.name for field in dataclasses.fields(SampleOptions) if field.name in given]
-    options = {name: given[name] for name in names}
+    names = {field.name for field in dataclasses.fields(SampleOptions)}
+    options = {name: given[name] for name in names.intersection(given)}
     options.update(max_seq_length=settings.max_length, next_sentence=next_sentence)
     count, most = round(settings.max_length * settings.masked_lm_prob), 'max_predictions_per_seq'
     if count > settings.max_predictions_per_seq:
