@@ -89,10 +89,7 @@ def _vectors(embedding, sentences, args):
         return embedding.iter_embedding(sentences, args.oov_way)
     pooling = None if args.pooling == 'model' else args.pooling
     if pooling is None and embedding.sentence_modules is None:
-        raise InputError(
-            f'model: {args.model!r} has no modules.json that defines it; use mean, cls or max',
-            field='pooling',
-        )
+        raise InputError('model: it has no modules.json; use mean, cls or max', field='pooling')
     options = pooling, args.normalize, args.prompt, args.prompt_name
     return embedding.iter_sentence_vectors(sentences, *options)
 

@@ -147,10 +147,9 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         check_range('words', words, shape, 0, self.config.embedding_rows, are_ids=True)
         length, limit = words.shape[-1], self.context_length
         if None not in (before, limit) and before + length > limit:
-            past = f' after {before} past positions' if before else ''
             raise InputError(
-                f'words has length {length}{past}, and the position table of this model ends at '
-                f'{limit}: truncate the text, or split it into windows'
+                f'words have {before + length} positions, and this model takes {limit}: truncate '
+                'the text, or split it into windows'
             )
         if valid_length is not None:
             check_range('valid_length', valid_length, words.shape[:-1], 0, length + 1)

@@ -153,10 +153,8 @@ class ZeroShotClassification(Pipeline):
         names = [name.lower() for name in self.labels]
         found = [number for number, name in enumerate(names) if name.startswith('entail')]
         if not found:
-            raise InputError(
-                f'{self.task} needs a model for natural language inference, with a label '
-                f'"entailment"; this one has {", ".join(self.labels)}'
-            )
+            labels = ', '.join(self.labels)
+            raise InputError(f'{self.task} needs a model with a label "entailment", not {labels}')
         self._entailment = found[0]
         # the label that contradicts, or the one furthest from entailment
         furthest = len(names) - 1 if self._entailment == 0 else 0
@@ -174,10 +172,7 @@ class ZeroShotClassification(Pipeline):
             names = [name.strip() for name in names.split(',')]
         names = list(filter(None, names))
         if not names or '{}' not in template:
-            raise InputError(
-                'candidate_labels must have at least one label, and hypothesis_template {} where '
-                'the label goes'
-            )
+            raise InputError('candidate_labels must have labels, and hypothesis_template {}')
         multi_label = given.multi_label or len(names) == 1
         return {'labels': names, 'template': template, 'multi_label': multi_label}
 

@@ -13,7 +13,7 @@ from .onnx_engine import (
     OpenVINOGenerationEngine,
 )
 
-__all__ = ['FASTEST']
+__all__ = ['FASTEST', 'is_installed']
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +29,11 @@ _CLASSES = {
     'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
     'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
 }
+
+
+def is_installed(engine):
+    """Return whether an engine's libraries are installed."""
+    return engine == 'mxnet' or _CLASSES[engine][0].is_installed()
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):
@@ -64,16 +69,13 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     able = FASTEST.get(precision, ())
     if block.onnx_file is not None:
         if engine not in _CLASSES:
-            engine = 'onnxruntime' if OnnxRuntimeEngine.is_installed() else 'openvino'
+            engine = 'onnxruntime' if is_installed('onnxruntime') else 'openvino'
         if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
-            raise InputError(
-                f'{block.onnx_file!r} has the precision that it was exported with, not '
-                f'{precision}: export it again'
-            )
+            raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
     elif engine == 'auto':
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
         for name in able[:-1] if is_on_cpu else ():
-            if _CLASSES[name][0].is_installed():
+            if is_installed(name):
                 try:
                     return make_engine(block, name, precision)
                 except Exception as error:  # the libraries' own have no common base

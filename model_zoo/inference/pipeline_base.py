@@ -53,9 +53,7 @@ class Meter:
         """Count something that the server's setting `limit` is about."""
         self._left[limit] -= count
         if self._left[limit] < 0:
-            raise TooLargeError(
-                f'the request exceeds the `{limit}` of this server: ask for less at once'
-            )
+            raise TooLargeError(f'the request exceeds `{limit}`: ask for less at once')
 
 
 class Row(NamedTuple):
@@ -174,10 +172,7 @@ class Pipeline:
             inputs = inputs.tolist()
         # a table is an iterable of its columns' names
         if hasattr(inputs, 'columns') or not isinstance(inputs, Iterable):
-            raise InputError(
-                f'{self.task} takes a text, or a list, a column or an iterable of texts, not a '
-                f'{type(inputs).__name__}'
-            )
+            raise InputError(f'{self.task} takes a text or texts, not a {type(inputs).__name__}')
         items = iter(inputs)
         results = (self._shown(result, None, options) for result in self.results(items, checked))
         return list(results) if isinstance(inputs, (list, tuple)) else results

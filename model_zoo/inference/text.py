@@ -84,10 +84,8 @@ class TextGeneration(Pipeline):
         if options['new'] is not None:
             return options['new']
         if len(ids) >= options['all']:
-            raise InputError(
-                f'max_length is {options["all"]}, and a prompt has {len(ids)} tokens: raise it, or '
-                'give max_new_tokens'
-            )
+            problem = f'{options["all"]}: a prompt has {len(ids)} tokens; or give max_new_tokens'
+            raise InputError(problem, field='max_length')
         return options['all'] - len(ids)
 
     def results(self, items, options):

@@ -17,6 +17,12 @@ __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 Pooling = Literal[(*POOLINGS, 'model')]
 
 
+def unit_vectors(vectors):
+    """Return vectors, float32, in the last axis, scaled to Euclidean length 1; zeros stay zeros."""
+    vectors = np.asarray(vectors, np.float32)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
 class Vectors(Pipeline):
     """A pipeline whose texts become one vector, in a way of its options' `pooling`.
 
@@ -80,16 +86,11 @@ class FeatureExtraction(Vectors):
     def _reduced(self, row, outputs, options):
         (states,), pooling = outputs, options.pooling
         result = states[None] if pooling is None else self._vector(states, pooling)
-        return [_units(result) if options.normalize else result]
+        return [unit_vectors(result) if options.normalize else result]
 
     def _finish(self, item, rows, outputs, options):
         ((result,),) = outputs
         return result if options.return_tensors else result.tolist()
-
-
-def _units(vectors):
-    """Vectors, in the last axis, scaled to length 1; zeros stay zeros."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 class SentenceSimilarity(Vectors):
@@ -120,18 +121,13 @@ class SentenceSimilarity(Vectors):
         return [self._vector(outputs[0], options.pooling)]
 
     def _finish(self, item, rows, outputs, options):
-        vectors = _units(np.stack([vector for (vector,) in outputs]))
+        vectors = unit_vectors(np.stack([vector for (vector,) in outputs]))
         similarities = (vectors[1:] @ vectors[0]).tolist()
         return similarities if isinstance(item, dict) else similarities[0]
 
 
 BLOCK = 4096  # vectors of the corpus whose products are in memory at once
 QUERIES = 1024  # and the queries of those products
-
-
-def unit_vectors(vectors):
-    """Vectors, float32, scaled to Euclidean length 1; zeros stay zeros."""
-    return _units(np.asarray(vectors, np.float32))
 
 
 def nearest(queries, blocks, k):

@@ -133,7 +133,7 @@ def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
     for field, *flags in (
         ('--resume', '--num_steps', 2),
         ('--warmup_ratio', '--num_steps', 4, '--resume', '--warmup_ratio', 0.5),
-        ('--train_file', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
+        ('--data', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
     ):
         assert field in refusal(capsys, script, *arguments(*flags))
     assert checkpoints(tmp_path / 'ckpt') == before

@@ -121,10 +121,7 @@ class Service:
         """
         meter, texts = self.meter(), len(prompts) * options.get('num_return_sequences', 1)
         if texts > self.settings.max_sequences:
-            raise TooLargeError(
-                f'the request asks for {texts} texts; this server writes '
-                f'{self.settings.max_sequences} at once (`max_sequences`)'
-            )
+            raise TooLargeError(f'the request asks for {texts} texts, more than `max_sequences`')
         ids, pipeline = [], served.pipeline
         for prompt in prompts:
             ids.append(pipeline.encode_prompt(prompt))

@@ -56,10 +56,7 @@ class Worker(abc.ABC):
         if self._is_closing:
             raise ClosedError('the server is shutting down')
         if self.count >= self._queue_size:
-            raise OverloadedError(
-                f'the queue of the model {self.name} is full ({self._queue_size} requests): try '
-                'again later'
-            )
+            raise OverloadedError(f'the queue of the model {self.name} is full: try again later')
 
     def run(self, job):
         """Put a job into the queue; returns its future."""

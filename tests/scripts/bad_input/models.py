@@ -137,7 +137,7 @@ def convert(data, folder, edit):
 
 CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
-    (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
+    (['bert', 'native', 'gpt_numpy'], 'no name belongs to'),
     (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
     (
         ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],
@@ -161,7 +161,7 @@ def extract(data, folder, edit):
 
 
 EXTRACT = [
-    (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
+    (['--layers', '3'], '--layers 3: the model has 3 layers: use numbers from -3 to 2'),
     (
         ['--layers', '-1', '--max_length', '99'],
         '--max_length 99: the model takes 24 tokens at most',
