@@ -7,7 +7,6 @@ import logging
 import os
 import pathlib
 import sys
-from typing import NamedTuple
 
 from ..errors import InputError
 from . import cli
@@ -253,108 +252,76 @@ def training_main(settings_class, task, doc, name):
 # -- scripts --------------------------------------------------------------------------------------
 
 
-class Script(NamedTuple):
-    """An original's script: our command `ours` does the same, with these flags."""
-
-    ours: str
-    flags: str = ''
-
-
 _LAST = '--train_batch_size=32 --last_model=pytorch_pretrained_bert'
 _BERTADAM = f'{_LAST} --clip_each'
 _SAMPLES = '--max_length=128 --max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false --as_estimator --lr=5e-5'
 _PPB = 'pytorch_pretrained_bert'
 
-#: original/name of the script, as in scripts/originals/ -> Script
+#: original/name of the script, as in scripts/originals/ -> our command, and flags with which it
+#: does the same
 SCRIPTS = {
-    'google/create_pretraining_data': Script(
-        'create_pretraining_data', f'{_SAMPLES} --dupe_factor=10'
-    ),
-    'google/extract_features': Script('extract_features'),
-    'google/run_classifier': Script('finetune_classifier', f'{_GOOGLE} {_LAST} --sort_labels'),
-    'google/run_pretraining': Script(
-        'run_pretraining',
-        f'{_GOOGLE} {_SAMPLES} --do_eval=false --batch_size=32 --batch_size_eval=8 '
-        '--training_steps=100000 --num_warmup_steps=10000 --ckpt_interval=1000 '
-        '--max_eval_steps=100',
-    ),
-    'google/run_squad': Script('finetune_squad', f'{_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01'),
-    f'{_PPB}/bertology': Script(
-        'bertology', '--model=bert-base-cased-finetuned-mrpc --task_name=mrpc --batch_size=1'
-    ),
-    f'{_PPB}/extract_features': Script('extract_features'),
-    f'{_PPB}/finetune_on_pregenerated': Script('finetune_lm', _BERTADAM),
-    f'{_PPB}/pregenerate_training_data': Script(
-        'create_pretraining_data', f'{_SAMPLES} --dupe_factor=3 --json_epochs'
-    ),
-    f'{_PPB}/run_classifier': Script(
-        'finetune_classifier',
-        f'{_BERTADAM} --sort_labels --do_train=false --lr=5e-5 --seed=42',
-    ),
-    f'{_PPB}/run_gpt2': Script('generate_gpt2', '--stop='),
-    f'{_PPB}/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
-    f'{_PPB}/run_openai_gpt': Script(
-        'finetune_gpt',
-        '--last_model=pytorch_pretrained_bert --do_train=false --model=openai-gpt --clip_each',
-    ),
-    f'{_PPB}/run_squad': Script(
-        'finetune_squad', f'{_BERTADAM} --do_train=false --dev_batch_size=8 --seed=42 --wd=0.01'
-    ),
-    f'{_PPB}/run_swag': Script('finetune_swag', f'{_BERTADAM} --do_train=false'),
-    f'{_PPB}/run_transfo_xl': Script('eval_transfo_xl'),
-    f'{_PPB}/simple_lm_finetuning': Script('finetune_lm', _BERTADAM),
+    'google/create_pretraining_data': f'create_pretraining_data {_SAMPLES} --dupe_factor=10',
+    'google/extract_features': 'extract_features',
+    'google/run_classifier': f'finetune_classifier {_GOOGLE} {_LAST} --sort_labels',
+    'google/run_pretraining': f'run_pretraining {_GOOGLE} {_SAMPLES} --do_eval=false '
+    '--batch_size=32 --batch_size_eval=8 --training_steps=100000 --num_warmup_steps=10000 '
+    '--ckpt_interval=1000 --max_eval_steps=100',
+    'google/run_squad': f'finetune_squad {_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01',
+    f'{_PPB}/bertology': 'bertology --model=bert-base-cased-finetuned-mrpc --task_name=mrpc '
+    '--batch_size=1',
+    f'{_PPB}/extract_features': 'extract_features',
+    f'{_PPB}/finetune_on_pregenerated': f'finetune_lm {_BERTADAM}',
+    f'{_PPB}/pregenerate_training_data': f'create_pretraining_data {_SAMPLES} --dupe_factor=3 '
+    '--json_epochs',
+    f'{_PPB}/run_classifier': f'finetune_classifier {_BERTADAM} --sort_labels --do_train=false '
+    '--lr=5e-5 --seed=42',
+    f'{_PPB}/run_gpt2': 'generate_gpt2 --stop=',
+    f'{_PPB}/run_lm_finetuning': f'finetune_lm {_BERTADAM}',
+    f'{_PPB}/run_openai_gpt': 'finetune_gpt --last_model=pytorch_pretrained_bert --do_train=false '
+    '--model=openai-gpt --clip_each',
+    f'{_PPB}/run_squad': f'finetune_squad {_BERTADAM} --do_train=false --dev_batch_size=8 '
+    '--seed=42 --wd=0.01',
+    f'{_PPB}/run_swag': f'finetune_swag {_BERTADAM} --do_train=false',
+    f'{_PPB}/run_transfo_xl': 'eval_transfo_xl',
+    f'{_PPB}/simple_lm_finetuning': f'finetune_lm {_BERTADAM}',
 }
-
-
-class Converter(NamedTuple):
-    """One of the forms of pytorch-pretrained-bert's installed converter.
-
-    Its arguments are values in the order of `flags`, or these flags, as in its older scripts. The
-    configuration may be left out if it is the last one.
-    """
-
-    source: str
-    family: str
-    model: str
-    flags: str
 
 
 _DUMP = 'pytorch_dump_folder_path'
-#: name of the form -> Converter
+#: form of pytorch-pretrained-bert's installed converter -> flags of our converter, and the form's
+#: arguments: values in this order, or flags, as in its older scripts
 CONVERTERS = {
-    'convert_tf_checkpoint_to_pytorch': Converter(
-        'tensorflow',
-        'bert',
-        'BertForPreTraining',
+    'convert_tf_checkpoint_to_pytorch': (
+        '--from tensorflow --family bert --model BertForPreTraining',
         'tf_checkpoint_path bert_config_file pytorch_dump_path',
     ),
-    'convert_openai_checkpoint': Converter(
-        'numpy',
-        'gpt',
-        'OpenAIGPTModel',
+    'convert_openai_checkpoint': (
+        '--from numpy --family gpt --model OpenAIGPTModel',
         f'openai_checkpoint_folder_path {_DUMP} openai_config_file',
     ),
-    'convert_transfo_xl_checkpoint': Converter(
-        'tensorflow',
-        'transfo_xl',
-        'TransfoXLLMHeadModel',
+    'convert_transfo_xl_checkpoint': (
+        '--from tensorflow --family transfo_xl --model TransfoXLLMHeadModel',
         f'tf_checkpoint_path {_DUMP} transfo_xl_config_file',
     ),
-    'convert_gpt2_checkpoint': Converter(
-        'tensorflow', 'gpt2', 'GPT2Model', f'gpt2_checkpoint_path {_DUMP} gpt2_config_file'
+    'convert_gpt2_checkpoint': (
+        '--from tensorflow --family gpt2 --model GPT2Model',
+        f'gpt2_checkpoint_path {_DUMP} gpt2_config_file',
     ),
 }
 
 
-def convert_arguments(converter, argv):
-    """Return the arguments of ``convert_checkpoint.py`` for those of a `Converter`."""
+def convert_arguments(form, argv):
+    """Return the arguments of ``convert_checkpoint.py`` for those of a form in `CONVERTERS`.
+
+    The configuration may be left out if it is the last one.
+    """
+    options, flags = map(str.split, CONVERTERS[form])
     parser = cli.parser('Convert weights, as pytorch-pretrained-bert does.')
-    parser.add_argument('words', nargs='*', metavar=converter.flags.upper())
-    flags = converter.flags.split()
+    parser.add_argument('words', nargs='*', metavar=' '.join(flags).upper())
     for flag in flags:
         parser.add_argument(f'--{flag}', help=f'instead of {flag.upper()}')
-    has_corpus = converter.family == 'transfo_xl'
+    has_corpus = 'transfo_xl' in options
     if has_corpus:
         parser.add_argument('--transfo_xl_dataset_file', help='a pickled corpus to convert as well')
     values = vars(parser.parse_args(argv))
@@ -372,7 +339,6 @@ def convert_arguments(converter, argv):
     source = values[first]
     if has_corpus and source and is_corpus(source):
         source, corpus = None, source
-    options = ['--from', converter.source, '--family', converter.family, '--model', converter.model]
     options += ['--corpus', corpus] if corpus else []
     options += ['--config', config] if config else []
     if pathlib.Path(output).suffix in ('', '.bin'):  # a folder, or a file of this name
@@ -409,11 +375,10 @@ def original_main(file, name):
     def main(argv=None):
         words = sys.argv[1:] if argv is None else list(argv)
         if path.stem in CONVERTERS:
-            words = convert_arguments(CONVERTERS[path.stem], words)
+            words = convert_arguments(path.stem, words)
             return load_script(scripts / 'convert_checkpoint.py').main(words)
-        script = SCRIPTS[f'{path.parent.name}/{path.stem}']
-        main = load_script(scripts / f'{script.ours}.py').main
-        return main(cli.Words(words, script.flags.split()))
+        ours, *preset = SCRIPTS[f'{path.parent.name}/{path.stem}'].split()
+        return load_script(scripts / f'{ours}.py').main(cli.Words(words, preset))
 
     if name == '__main__':
         cli.run_script(main)

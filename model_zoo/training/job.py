@@ -72,12 +72,6 @@ class Job:
             settings.aliases(),
         )
 
-    def with_workers(self, count):
-        """The job of `count` workers."""
-        if count == 1:
-            return self
-        return dataclasses.replace(self, config={**self.config, 'np': count})
-
     def check(self, saved):
         """Raise InputError, naming the fields, unless a saved configuration is of this job."""
         current = self.config

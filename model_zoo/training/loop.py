@@ -224,7 +224,9 @@ class TrainingLoop:
 
     def __post_init__(self):
         self.state = TrainingState(loss_scale=self.updater.loss_scale, unit=self.objective.unit)
-        self.job = self.job.with_workers(self.workers.size)
+        if self.workers.size > 1:
+            config = {**self.job.config, 'np': self.workers.size}
+            self.job = dataclasses.replace(self.job, config=config)
         if self.workers.rank > 0:
             self.callbacks = ()
         self._log = UpdateLog(self.objective, self.workers)
@@ -249,11 +251,14 @@ class TrainingLoop:
         str or None
             Its directory. None without a checkpoint; the training then starts from the beginning.
         """
-        checkpoint, job = self._find(step), self.job
+        job, store, checkpoint = self.job, self.store, None
+        with self.workers.first_alone():  # which may have to tidy the folder
+            if step is not None:
+                checkpoint = store.at(step)
+            elif store.paths():
+                checkpoint = store.newest()
         if checkpoint is None:
-            logger.warning(
-                'nothing to resume in %s: starting from the beginning', self.store.folder
-            )
+            logger.warning('nothing to resume in %s: starting from the beginning', store.folder)
             return None
         saved = checkpoint.config
         job.check(saved)
@@ -273,13 +278,6 @@ class TrainingLoop:
             self.loader.go_to(state.position)
         self.state, self.updater.loss_scale = state, state.loss_scale
         return checkpoint.path
-
-    def _find(self, step):
-        """Return the checkpoint of a step, or the newest one."""
-        with self.workers.first_alone():  # which may have to tidy the folder
-            if step is not None:
-                return self.store.at(step)
-            return self.store.newest() if self.store.paths() else None
 
     def run(self):
         """Train to the end."""
@@ -428,11 +426,12 @@ class TrainingLoop:
     def _interrupted(self):
         self._record()
         path = self._save()
-        step = f'step {self.state.step} of {self.num_steps}'
-        if path is None:
-            raise Interrupted(f'stopped at {step}') from None
-        saved = f'{step} is saved in {path}'
-        raise Interrupted(f'{saved}; run the same command with `resume` to continue') from None
+        message = f'step {self.state.step} of {self.num_steps}'
+        if path is not None:
+            message = (
+                f'{message} is saved in {path}; run the same command with `resume` to continue'
+            )
+        raise Interrupted(message) from None
 
     def _call(self, event, *args):
         for callback in self.callbacks:
