@@ -105,10 +105,8 @@ class UpdateLog:
         for step, lr, loss, norm, was_skipped in zip(steps, lrs, losses, norms, skipped):
             is_finite = math.isfinite(loss) and math.isfinite(norm)
             if not is_finite and (exhausted or not was_skipped):
-                raise DivergedError(
-                    f'training has diverged at step {step + 1}: loss {loss:g}, learning rate '
-                    f'{lr:g}, gradient norm {norm:g}; try a lower learning rate'
-                )
+                values = f'loss {loss:g}, gradient norm {norm:g}; use a lower rate than {lr:g}'
+                raise DivergedError(f'training has diverged at step {step + 1}: {values}')
         seconds = time.perf_counter() - self._started
         self.pace = seconds / len(steps)
         examples = int(totals[-1].sum())
@@ -266,10 +264,8 @@ class TrainingLoop:
         # this loader has updates x batches
         state.batch = state.batch // job.batches_of(saved) * job.batches_of(job.config)
         if state.step > self.num_steps:
-            raise CheckpointError(
-                f'the checkpoint {checkpoint.path!r} is of a longer training: step {state.step} of '
-                f'{self.num_steps}; set more updates'
-            )
+            problem = f'is of a longer training: step {state.step} of {self.num_steps}'
+            raise CheckpointError(f'the checkpoint {checkpoint.path!r} {problem}; set more updates')
         checkpoint.restore(self.block, self.updater.trainer)
         before, now = saved.get('np', 1), self.workers.size
         if before != now and hasattr(self.block, 'regroup'):
@@ -428,9 +424,7 @@ class TrainingLoop:
         path = self._save()
         message = f'step {self.state.step} of {self.num_steps}'
         if path is not None:
-            message = (
-                f'{message} is saved in {path}; run the same command with `resume` to continue'
-            )
+            message += f' is saved in {path}; run the same command with `resume` to continue'
         raise Interrupted(message) from None
 
     def _call(self, event, *args):

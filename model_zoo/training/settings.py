@@ -282,7 +282,9 @@ class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
     gpu: int | None = gpu_number()
-    gpus: str | None = setting(None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free')
+    gpus: str | None = setting(
+        None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free', excludes='gpu'
+    )
     dtype: str = setting('float32', None, 'usual', choices=known.PRECISIONS)
     loss_scale: float | None = setting(None, 'with float16; default, and 0: dynamic', at_least=0)
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')

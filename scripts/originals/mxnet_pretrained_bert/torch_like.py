@@ -47,9 +47,7 @@ class TorchLike:
 
     def __init__(self, config, *inputs, **options):
         if len(inputs) > len(self.arguments):
-            raise TypeError(
-                f'{type(self).__name__} takes {", ".join(self.arguments)} behind the configuration'
-            )
+            raise TypeError(f'{type(self).__name__} takes config, {", ".join(self.arguments)}')
         super().__init__(config, **dict(zip(self.arguments, inputs)), **options)
         if not _opening.get():
             self._initialize_rest()

@@ -58,10 +58,8 @@ class PytorchicSettings(TrainingSettings, seed=3431, lr=5e-5, epochs=10):
 def name_values(argv, names):
     """Add flags to the values at the beginning of a command line, as python-fire does."""
     values = list(itertools.takewhile(lambda word: not word.startswith('-'), argv))
-    if len(values) > len(names):
-        raise InputError(f'there are {len(values)} values without flags, of at most {len(names)}')
     named = [f'--{name}={value}' for name, value in zip(names, values)]
-    return [*named, *argv[len(values) :]]
+    return [*named, *argv[len(named) :]]
 
 
 def parse(settings_class, doc, argv, names, aliases=(), **defaults):
@@ -100,10 +98,8 @@ def choose_gpus(settings):
         gpus = ','.join(map(str, range(count if settings.data_parallel else min(count, 1))))
     parts = len((gpus or '').split(','))
     if settings.batch_size % parts:
-        raise InputError(
-            f'a batch_size of {settings.batch_size} cannot be divided among {parts} GPUs: name '
-            'fewer with --gpus'
-        )
+        problem = f'{settings.batch_size} cannot be divided among {parts} GPUs: name fewer `gpus`'
+        raise InputError(problem, field='batch_size')
     return settings.copy(gpus=gpus, batch_size=settings.batch_size // parts)
 
 
