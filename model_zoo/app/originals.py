@@ -14,13 +14,11 @@ from .arguments import add_settings
 
 logger = logging.getLogger(__name__)
 
-# -- what the flags mean: each function returns values of our flags --------------------------------
+# -- what the flags mean: each function returns values of our settings -----------------------------
 
 
 def divide_batch(args):
     """``--train_batch_size``, the examples of an update."""
-    if args.train_batch_size is None:
-        return {}
     parts = (args.accumulate or 1) * len(str(args.gpus or 0).split(','))
     size, rest = divmod(args.train_batch_size, parts)
     if rest:
@@ -45,8 +43,6 @@ def choose_run(args):
 def resume_output(args):
     """``--as_estimator``: use an existing output folder as a TensorFlow Estimator does."""
     values, folder = vars(args), args.output_dir
-    if not args.as_estimator:
-        return {}
     if not args.only_inference if 'only_inference' in values else args.train_file:
         checkpoints = os.path.join(folder, 'checkpoints')
         has_training = os.path.isdir(checkpoints) and bool(os.listdir(checkpoints))
@@ -59,20 +55,8 @@ def resume_output(args):
     return {}
 
 
-def pad_all(args):
-    """``--pad`` of GluonNLP's classifier."""
-    return {'round_to': args.max_length} if args.pad else {}
-
-
-def order_labels(args):
-    """``--label_order``, a flag of version 0.3."""
-    return {'sort_labels': args.label_order == 'originals'} if args.label_order else {}
-
-
 def name_samples(args):
     """``--input_file`` with ``--do_train`` and ``--do_eval``, of the pre-training."""
-    if args.input_file is None:
-        return {}
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
     return {
@@ -84,11 +68,19 @@ def name_samples(args):
 def read_warmup_steps(args):
     """``--num_warmup_steps``, the warm-up in updates."""
     steps = args.num_warmup_steps
-    if steps is None:
-        return {}
     # the schedule rounds it down to whole updates again
     return {'warmup_ratio': (steps + 0.5) / args.training_steps if steps else 0.0}
 
+
+#: flag -> the function that converts its value; they are called in this order
+CONVERSIONS = {
+    'train_batch_size': divide_batch,
+    'num_warmup_steps': read_warmup_steps,
+    'input_file': name_samples,
+    'as_estimator': resume_output,
+    'pad': lambda args: {'round_to': args.max_length},
+    'label_order': lambda args: {'sort_labels': args.label_order == 'originals'},
+}
 
 # -- tables ----------------------------------------------------------------------------------------
 
@@ -109,28 +101,18 @@ FLAGS = {
     'pad': {**_YES, 'help': 'pad batches to --max_length'},
     'train_batch_size': {'type': int, 'help': '--batch_size times --gradient_accumulation_steps'},
 }
-_PROCESS = 'local_rank', 'no_cuda'
-_PYTORCH_BERT = *_PROCESS, 'fp16', 'train_batch_size'
-_RUNS = 'do_train', 'do_eval', 'do_predict'
-#: command -> these flags, and the functions that convert them, in this order
+_PYTORCH_BERT = 'local_rank no_cuda fp16 train_batch_size'
+#: command -> these flags
 TABLE = {
-    'bertology': (_PROCESS, ()),
-    'extract_features': (_PROCESS, ()),
-    'finetune_classifier': (
-        (*_PYTORCH_BERT, *_RUNS, 'as_estimator', 'pad', 'label_order'),
-        (divide_batch, choose_run, resume_output, pad_all, order_labels),
-    ),
-    'finetune_gpt': (('do_train', 'do_eval'), (choose_run,)),
-    'finetune_lm': ((*_PYTORCH_BERT, 'do_train'), (divide_batch,)),
-    'finetune_squad': (
-        (*_PYTORCH_BERT, 'do_train', 'do_predict', 'as_estimator'),
-        (divide_batch, choose_run, resume_output),
-    ),
-    'finetune_swag': ((*_PYTORCH_BERT, 'do_train', 'do_eval'), (divide_batch, choose_run)),
-    'run_pretraining': (
-        ('num_warmup_steps', 'input_file', 'do_train', 'do_eval', 'as_estimator'),
-        (read_warmup_steps, name_samples, resume_output),
-    ),
+    'bertology': 'local_rank no_cuda',
+    'extract_features': 'local_rank no_cuda',
+    'finetune_classifier': f'{_PYTORCH_BERT} do_train do_eval do_predict as_estimator pad '
+    'label_order',
+    'finetune_gpt': 'do_train do_eval',
+    'finetune_lm': f'{_PYTORCH_BERT} do_train',
+    'finetune_squad': f'{_PYTORCH_BERT} do_train do_predict as_estimator',
+    'finetune_swag': f'{_PYTORCH_BERT} do_train do_eval',
+    'run_pretraining': 'num_warmup_steps input_file do_train do_eval as_estimator',
 }
 _OF_FINETUNING = {
     'loss_scaling': 'loss_scale',
@@ -197,7 +179,7 @@ def parse(parser, argv, command):
     for alias, flag in ALIASES.get(command, {}).items():
         parser.add_aliases(flag, alias)
     add = parser.add_argument_group("originals' flags").add_argument
-    flags, conversions = TABLE.get(command, ((), ()))
+    flags = TABLE.get(command, '').split()
     for flag in flags:
         add(f'--{flag}', **FLAGS[flag])
     for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
@@ -206,8 +188,12 @@ def parse(parser, argv, command):
     if not isinstance(argv, cli.Words):
         parser.hide(*flags)
     args = parser.parse_args(argv)
-    for convert in conversions:
-        vars(args).update(convert(args))
+    values = vars(args)
+    if 'do_train' in flags and 'only_inference' in values:
+        values.update(choose_run(args))
+    for flag, convert in CONVERSIONS.items():
+        if flag in flags and values[flag] is not None and values[flag] is not False:
+            values.update(convert(args))
     return args
 
 
