@@ -94,7 +94,7 @@ def tagging_arguments(data, folder, edit):
 
 TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
-    (['--dev-path', 'none.txt'], '--dev_file'),
+    (['--dev-path', 'none.txt'], '--dev-path'),
     (
         ['--data_dir', 'DATA', '--label_column', '3'],
         'line 3: .*--label_column',
