@@ -23,15 +23,9 @@ from tokenizers import Tokenizer as Library
 from tokenizers import decoders, pre_tokenizers, processors
 
 from model_zoo.errors import InputError, reporting
-from model_zoo.tokenization import (
-    BasicTokenizer,
-    Frame,
-    ListedPieces,
-    Tokenizer,
-    WordpieceTokenizer,
-)
+from model_zoo.tokenization import BasicTokenizer, Tokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
-from model_zoo.tokenization.encoding import checked, cover
+from model_zoo.tokenization.encoding import UNLIMITED, Frame, ListedPieces, checked, cover
 from model_zoo.tokenization.library_files import PREFIX, split_at_spaces, word_piece_options
 from model_zoo.tokenization.settings import PYTHON_OPTIONS
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
@@ -49,6 +43,12 @@ class BertTokenizerBase(Tokenizer):
     # as BERTSentenceTransform does for vocabularies without them
     _stand_ins = {'cls': 'bos', 'sep': 'eos'}
     _needed = ('unk', 'cls', 'sep')
+
+    @functools.cached_property
+    def _frames(self):
+        cls, sep = (self.cls_token,), (self.sep_token,)
+        pair = Frame.of((cls, sep, sep), self._id_of, ((0,), (0,), (1,)), (0, 1))
+        return Frame.of((cls, sep), self._id_of), pair
 
     @functools.cached_property
     def ids_to_tokens(self):
@@ -104,13 +104,7 @@ class BertSPTokenizer(BertTokenizerBase):
                 padding = '[PAD]' if pad_id < 0 else self._sentencepiece.IdToPiece(pad_id)
                 vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
         self.vocab = vocab
-        if max_len is not None:
-            self.max_len = max_len
-        cls, sep = (self.cls_token,), (self.sep_token,)
-        self._frames = (
-            Frame.of((cls, sep), self._id_of),
-            Frame.of((cls, sep, sep), self._id_of, ((0,), (0,), (1,)), (0, 1)),
-        )
+        self.max_len = max_len or UNLIMITED
         self.do_lower_case = bool(lower)
         self.max_input_chars_per_word = max_input_chars_per_word
         self.basic_tokenizer = GluonBasicTokenizer(lower)
@@ -211,27 +205,25 @@ class BertTokenizer(BertTokenizerBase):
         self.vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
-        self.basic_tokenizer = BasicTokenizer(
-            do_lower_case, never_split, strip_accents, tokenize_chinese_chars
-        )
-        self.wordpiece_tokenizer = WordpieceTokenizer(
-            self.vocab, self.unk_token, max_input_chars_per_word
-        )
+        basic = do_lower_case, never_split, strip_accents, tokenize_chinese_chars
+        self.basic_tokenizer = BasicTokenizer(*basic)
+        word_pieces = self.vocab, self._roles['unk'], max_input_chars_per_word
+        self.wordpiece_tokenizer = WordpieceTokenizer(*word_pieces)
         rust = Library(self.wordpiece_tokenizer.model)
         if do_basic_tokenize:
             self.splitter = self.basic_tokenizer
-            rust.normalizer = self.basic_tokenizer.library_normalizer()
+            rust.normalizer = self.basic_tokenizer.normalizer
             rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         else:
             rust.pre_tokenizer = split_at_spaces()
-        cls, sep = self.cls_token, self.sep_token
+        cls, sep = self._roles['cls'], self._roles['sep']
         rust.post_processor = processors.TemplateProcessing(
             single=[cls, '$A', sep],
             pair=[cls, '$A', sep, '$B:1', f'{sep}:1'],
-            special_tokens=[(token, self._id_of(token)) for token in {cls, sep}],
+            special_tokens=[(token, self.vocab[token]) for token in {cls, sep}],
         )
         rust.decoder = decoders.WordPiece()
-        self._set_up(rust, max_len=max_len)
+        self._rust, self.max_len = rust, max_len or UNLIMITED
 
     @classmethod
     def from_vocab(cls, vocab, do_lower_case=True, **kwargs):
@@ -244,25 +236,21 @@ class BertTokenizer(BertTokenizerBase):
 
     @classmethod
     def _released(cls, name, file, kwargs):
-        if kwargs.get('do_lower_case', file.do_lower_case) != file.do_lower_case:
-            logger.warning(
-                '%s is %s: do_lower_case is set to %s',
-                name,
-                'uncased' if file.do_lower_case else 'cased',
-                file.do_lower_case,
-            )
-        return {**super()._released(name, file, kwargs), 'do_lower_case': file.do_lower_case}
+        lower = file.do_lower_case
+        if kwargs.get('do_lower_case', lower) != lower:
+            kind = 'uncased' if lower else 'cased'
+            logger.warning('%s is %s: do_lower_case is set to %s', name, kind, lower)
+        return {**super()._released(name, file, kwargs), 'do_lower_case': lower}
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
         settings = file.settings
-        given = settings.options(*_SWITCHES)
-        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len())
-        given['never_split'] = (
-            *(settings.roles.values() or SPECIAL_TOKENS),
-            *(settings.fields.get('never_split') or ()),
-        )
-        return cls.from_vocab(file.vocab, **{**given, **kwargs})
+        fields = settings.fields
+        given = {name: fields[name] for name in _SWITCHES if fields.get(name) is not None}
+        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len)
+        never_split = fields.get('never_split') or ()
+        given['never_split'] = (*(settings.roles.values() or SPECIAL_TOKENS), *never_split)
+        return cls(file.vocab, **{**given, **kwargs})
 
     @classmethod
     def exactly(cls, tokenizer):
@@ -307,8 +295,5 @@ class BertTokenizer(BertTokenizerBase):
 
     def _id_of(self, token):
         if token not in self.vocab:  # KeyError in the original
-            raise InputError(
-                f'token {token!r} is not in the vocabulary; '
-                f'tokenize the text first, or use {self.unk_token}'
-            )
+            raise InputError(f'token {token!r} is not in the vocabulary: tokenize the text first')
         return self.vocab[token]

@@ -21,71 +21,39 @@ __all__ = ['console', 'embed', 'main']
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('npz', 'jsonl')
-
 
 def _parse(argv, model):
     arguments = parser('Embed words or sentences with BERT.')
     add = arguments.add_argument
-    add(
-        'words',
-        nargs='*',
-        metavar='MODEL TEXT',
-        help='name, folder, hub id owner/name, or '
-        'address of the model, and the texts, each in quotes',
-    )
+    help = 'name, folder, hub id owner/name or address of the model, and the texts, each in quotes'
+    add('words', nargs='*', metavar='MODEL TEXT', help=help)
     source = arguments.add_mutually_exclusive_group()
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
-    source.add_argument(
-        '--file',
-        help='file with one sentence per line; or .csv, .tsv, .jsonl or .parquet with a column '
-        'of texts',
-    )
+    help = 'file with one sentence per line; or .csv, .tsv, .jsonl or .parquet'
+    source.add_argument('--file', help=help)
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add_encoding(arguments)
     add('--model', default=model, help='the same as MODEL')
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
     add('--params_path', help='file of weights instead of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
-    add(
-        '--max_length',
-        dest='max_seq_length',
-        type=int,
-        help='maximum number of pieces per sentence; longer ones are truncated; default: nothing '
-        "is truncated, sentences longer than the model's context are embedded in overlapping "
-        'windows',
-    )
+    help = 'maximum pieces per sentence; default: long sentences are embedded in windows'
+    add('--max_length', dest='max_seq_length', type=int, help=help)
     arguments.add_aliases('max_length', 'max_len', 'max_seq_length')
     add('--batch_size', type=int, default=256, help='maximum number of sentences per batch')
-    add(
-        '--oov_way',
-        choices=OOV_WAYS,
-        default='avg',
-        help="how to combine the pieces' vectors into a word's vector",
-    )
-    add(
-        '--pooling',
-        choices=(*POOLINGS, 'model'),
-        help="embed sentences, not words: how to combine the pieces' vectors into a sentence's "
-        'vector; model: the way a sentence-transformers model defines',
-    )
+    help = "how to combine the pieces' vectors into a word's vector"
+    add('--oov_way', choices=OOV_WAYS, default='avg', help=help)
+    help = "embed sentences, not words: by this pooling; model: a sentence-transformers model's way"
+    add('--pooling', choices=(*POOLINGS, 'model'), help=help)
     add('--prompt', help='text to put before each sentence, for sentence vectors')
     add('--prompt_name', help="name of one of the model's own prompts")
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
-    add('--output', help=f'write to this file, .{", .".join(FORMATS)}, instead of printing')
+    add('--output', help='write to this file, .npz or .jsonl, instead of printing')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
-    add(
-        '--dtype',
-        default='float32',
-        choices=[*PRECISIONS, 'int8'],
-        help='precision of the model; int8 needs --engine onnxruntime',
-    )
-    add(
-        '--engine',
-        default='auto',
-        choices=ENGINES,
-        help='what runs the model; auto: the fastest one for files, MXNet for a few texts',
-    )
+    help = 'precision of the model; int8 needs --engine onnxruntime'
+    add('--dtype', default='float32', choices=[*PRECISIONS, 'int8'], help=help)
+    help = 'what runs the model; auto: the fastest one for files, MXNet for a few texts'
+    add('--engine', default='auto', choices=ENGINES, help=help)
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
     texts = take_model(args, 'model', args.words)
@@ -121,10 +89,7 @@ def _vectors(embedding, sentences, args):
         return embedding.iter_embedding(sentences, args.oov_way)
     pooling = None if args.pooling == 'model' else args.pooling
     if pooling is None and embedding.sentence_modules is None:
-        raise InputError(
-            f'model: {args.model!r} has no modules.json that defines it; use mean, cls or max',
-            field='pooling',
-        )
+        raise InputError('model: it has no modules.json; use mean, cls or max', field='pooling')
     options = pooling, args.normalize, args.prompt, args.prompt_name
     return embedding.iter_sentence_vectors(sentences, *options)
 
@@ -132,11 +97,16 @@ def _vectors(embedding, sentences, args):
 def _open(args):
     from .embedding import BertEmbedding
 
-    names = 'dtype', 'model', 'dataset_name', 'params_path', 'max_seq_length', 'batch_size'
     return BertEmbedding(
-        ctx=get_ctx(args.gpu),
+        args.model,
+        get_ctx(args.gpu),
+        args.dtype,
+        args.dataset_name,
+        args.params_path,
+        args.max_seq_length,
+        args.batch_size,
+        args.sentencepiece,
         engine=engine_of(args.engine, args.dtype, args.file),
-        **{name: vars(args)[name] for name in (*names, 'sentencepiece')},
     )
 
 

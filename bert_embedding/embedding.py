@@ -132,9 +132,8 @@ class BertEmbedding:
         if self.sentence_modules is not None and max_seq_length is None:
             max_seq_length = min(self.sentence_modules.max_length or longest, longest)
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
-            raise InputError(
-                f'must be from 3 to {longest}, not {max_seq_length}', field='max_seq_length'
-            )
+            problem = f'must be from 3 to {longest}, not {max_seq_length}'
+            raise InputError(problem, field='max_seq_length')
         self.max_seq_length = max_seq_length
         self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
         self.batch_size = batch_size
@@ -150,12 +149,6 @@ class BertEmbedding:
     def units(self):
         """Length of the vectors."""
         return self.bert.config.hidden_size
-
-    def __call__(
-        self, sentences: Iterable[str], oov_way: str = 'avg', filter_spec_tokens: bool = True
-    ) -> list[tuple[list[str], list[np.ndarray]]]:
-        """Return what :meth:`embedding` returns."""
-        return self.embedding(sentences, oov_way, filter_spec_tokens)
 
     def embedding(
         self, sentences: Iterable[str], oov_way: str = 'avg', filter_spec_tokens: bool = True
@@ -180,6 +173,8 @@ class BertEmbedding:
         """
         results = self.iter_embedding(sentences, oov_way, filter_spec_tokens)
         return list(_with_bar(results, sentences))
+
+    __call__ = embedding
 
     def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True):
         """Yield what :meth:`embedding` returns, one sentence after the other.
@@ -417,7 +412,10 @@ class _PieceVectors(Pipeline):
             windows = even_windows(len(ids) - 2, room)
             reduce = None
             if vector is not None and len(windows) == 1:
-                reduce = _vector_alone(vector)
+
+                def reduce(row, outputs):
+                    return [vector(outputs[0])]
+
             for window in windows:
                 seen = ids[window.start : window.stop + 2].copy()
                 seen[0], seen[-1] = ids[0], ids[-1]
@@ -438,15 +436,9 @@ class _PieceVectors(Pipeline):
         return encoding, whole if options['vector'] is None else options['vector'](whole)
 
 
-def _vector_alone(vector):
-    return lambda row, outputs: [vector(outputs[0])]
-
-
 def _iterator(sentences):
     if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
-        raise InputError(
-            f'must be a list of str, such as [sentence], not {sentences!r:.60}', field='sentences'
-        )
+        raise InputError(f'must be a list of str, not {sentences!r:.60}', field='sentences')
     return iter(sentences)
 
 

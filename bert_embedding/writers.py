@@ -107,10 +107,7 @@ def open_writer(path):
     """
     writer_class = _WRITERS.get(os.path.splitext(path)[1].lower())
     if writer_class is None:
-        raise InputError(
-            f'the format of {os.fspath(path)!r} is not known: let its name end in '
-            f'{" or ".join(_WRITERS)}'
-        )
+        raise InputError(f'{os.fspath(path)!r} must end in {" or ".join(_WRITERS)}')
     with atomic_write(path, writer_class.mode) as file:
         writer = writer_class(file)
         yield writer

@@ -5,14 +5,12 @@ import logging
 
 import mxnet as mx
 
+from model_zoo.app.use import read_file
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, ZooError
 from model_zoo.opening import locate, open_model, open_tokenizer, read_weights
 from model_zoo.pretrained import names_files
 from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
-from model_zoo.records import choose_columns, read_records
-from model_zoo.tokenization.vocab_file import find_vocab_file
-from model_zoo.util.reading import read_lines
 
 from .onnx_file import Measures
 
@@ -32,15 +30,11 @@ def read_measures(args, tokenizer):
         return None
     if tokenizer is None:
         raise InputError('needs a vocabulary, and none is known', field='calib_data')
-    if args.text_columns:
-        rows = []
-        for where, record in read_records(args.calib_data):
-            names = choose_columns(record, args.text_columns, (), 'text_columns', where)
-            rows.append([str(record[name] or '') for name in names])
-    else:
-        rows = [line.rstrip('\n').split('\t') for _, line in read_lines(args.calib_data)]
+    columns = args.text_columns or ()
+    rows = [row.text for row in read_file(args.calib_data, *columns[:2], pairs=None)]
+    rows = [row if isinstance(row, tuple) else tuple(row.split('\t')) for row in rows]
     rows = [row for row in rows if any(map(str.strip, row))]
-    if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) > 2:
+    if not rows or len({len(row) for row in rows}) > 1 or max(len(columns), len(rows[0])) > 2:
         problem = 'must have one text per line, or two with a TAB between, or `text_columns`'
         raise InputError(problem, field='calib_data')
     encoded = tokenizer.encode_batch(*map(list, zip(*rows)), max_length=args.max_length, pad=False)
@@ -53,8 +47,10 @@ def read_measures(args, tokenizer):
 
 def locate_model(args):
     """Locate the model that the command's arguments name, with its weights if they are used."""
-    is_random = args.task in (None, *_TRAINED) and not names_files(args.model_name)
-    weights = args.model_parameters or (None if is_random else True)
+    weights = args.model_parameters or True
+    if not args.model_parameters and not names_files(args.model_name):
+        # without a task, there will be an error; and the usual tasks have random parameters
+        weights = None if args.task is None else args.task not in _TRAINED
     return locate(args.model_name, dataset_name=args.dataset_name, weights=weights, vocab=False)
 
 
@@ -79,7 +75,10 @@ def copy_modules(args, located):
 def build_block(args, located):
     """Return the block that the command's arguments describe, with parameters."""
     is_named = located.model is not None
-    block = (_build_named if is_named and args.task in _TRAINED else _open)(args, located)
+    is_trained = is_named and args.task in _TRAINED and args.model_parameters
+    block = (_build_trained if is_trained else _open)(args, located)
+    if located.is_new:
+        _log.warning('`model_parameters` is not given: the parameters are random ones')
     if args.task in ('classification', 'regression'):
         if (block.num_labels == 1) != (args.task == 'regression'):
             problem = f'{args.task} does not fit a model with {block.num_labels} output(s)'
@@ -97,6 +96,8 @@ def _open(args, located):
     options = {}
     if task == 'classification':
         options['dropout'] = args.dropout
+        if located.is_new:
+            options['num_labels'] = 1 if args.task == 'regression' else 2
     if task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
         own = None if 'pooling' in args.given else modules_of(located.files)
@@ -117,33 +118,21 @@ def find_tokenizer(args, block):
         return None
 
 
-def _build_named(args, located):
-    """Build a task's block of a model's name, for a file of trained parameters or random ones."""
+def _build_trained(args, located):
+    """Build a task's block of a model's name, for a file of trained parameters."""
     task, head = _TRAINED[args.task]
     block_class = located.family.block_class(task)
     make_config = block_class.config_class.from_dict
-    fields, weights = {**block_class.architectures[located.model]}, None
-    options = {'dropout': args.dropout} if task == 'classification' else {}
-    if args.model_parameters:
-        any_size = make_config({'vocab_size': 1, **fields})
-        weights = read_weights(block_class, located.files.weights, any_size)
-        count = weights.tensors.get(f'^{head}.bias')
-        if count is None:
-            raise CheckpointError(f'{weights.path!r} has no {head} for {args.task}')
-        if 'word_embed.weight' in weights.tensors:
-            fields.setdefault('vocab_size', len(weights.tensors['word_embed.weight']))
-        # what the outputs don't need is left out
-        options |= {f'use_{part}': True for part in block_class.optional_parts if weights.has(part)}
+    fields = {'vocab_size': 1, **block_class.architectures[located.model]}
+    weights = read_weights(block_class, located.files.weights, make_config(fields))
+    count = weights.tensors.get(f'^{head}.bias')
+    if count is None:
+        raise CheckpointError(f'{weights.path!r} has no {head} for {args.task}')
+    if fields['vocab_size'] == 1:
+        fields['vocab_size'] = len(weights.tensors['word_embed.weight'])
+    options = {}
     if task == 'classification':
-        usual = 1 if args.task == 'regression' else 2
-        options['num_labels'] = usual if weights is None else len(count)
-    if 'vocab_size' not in fields:
-        file = find_vocab_file(located.model, located.dataset)
-        fields['vocab_size'] = len(located.family.vocab_of(file))
+        options = {'dropout': args.dropout, 'num_labels': len(count)}
     block = block_class(make_config(fields), **options)
-    if weights is not None:
-        block.load_weights(weights, mx.cpu())
-    else:
-        _log.warning('`model_parameters` is not given: the parameters are random ones')
-        block.initialize(ctx=mx.cpu())
+    block.load_weights(weights, mx.cpu())
     return block

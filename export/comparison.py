@@ -8,7 +8,7 @@ import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.graphs import without_graphs
-from model_zoo.errors import InputError, ZooError
+from model_zoo.errors import InputError, ZooError, reporting
 from model_zoo.util.choices import PRECISIONS
 
 
@@ -21,23 +21,14 @@ def check_exportable(block, name, precisions=PRECISIONS):
     exported, and its files can have the name.
     """
     if not isinstance(block, ZooBlock):
-        raise InputError(
-            f'{type(block).__name__} is not a model of this zoo; use its own export() method'
-        )
+        raise InputError(f'{type(block).__name__} is not a model of this zoo: use its export()')
     wanted = 'float16' if block.precision == 'float16' else 'float32'
     for parameter in block.collect_params().values():
-        try:
+        with reporting('initialize the block, or load its parameters', errors=RuntimeError):
             parameter.list_ctx()
-        except RuntimeError as error:
-            raise InputError(
-                f'{parameter.name} has no value: initialize the block, or load its parameters'
-            ) from error
         if block.precision not in precisions or np.dtype(parameter.dtype) != wanted:
-            raise InputError(
-                f'the block is {block.precision}, and {parameter.name} '
-                f'{np.dtype(parameter.dtype)}: call block.cast() with one of '
-                f'{", ".join(precisions)} first'
-            )
+            types = f'{block.precision}, {parameter.name} {np.dtype(parameter.dtype)}'
+            raise InputError(f'the block is {types}: cast it to {" or ".join(precisions)} first')
     if not name or os.path.basename(name) != name:
         raise InputError(f'name must be the beginning of a file name, but is {name!r}')
 
@@ -50,9 +41,7 @@ def make_batch(block, names, batch_size, length, id_type, random, masked=False):
     batch = {}
     for name in names:
         if makers.get(name) is None:
-            raise InputError(
-                f'{name} of {type(block).__name__} cannot be an input of an exported graph'
-            )
+            raise InputError(f'{name} of {type(block).__name__} cannot be an input of a graph')
         batch[name] = map_arrays(
             lambda value: mx.nd.array(value, dtype=id_type if value.dtype.kind == 'i' else None),
             makers[name](),

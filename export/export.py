@@ -33,74 +33,31 @@ def _parser():
     parser = cli.parser(__doc__.splitlines()[0])
     add = parser.add_argument
     add('model', nargs='?', help='the same as --model_name')
-    add(
-        '--task',
-        help="task of the model, such as classification; 'model' is the model without a head; "
-        "default: what the model's folder says",
-    )
-    add(
-        '--model_parameters',
-        help='file of trained parameters; without it, a name has random parameters for '
-        'classification, regression and question_answering, and pretrained ones for other tasks',
-    )
+    add('--task', help='such as classification; model: no head; default: what the folder says')
+    add('--model_parameters', help='file of trained parameters; default: pretrained or random ones')
     add('--model_name', default='bert_12_768_12', help='model of the zoo, or folder of a model')
     add('--dataset_name', help="data set of the pretrained weights; default: the model's usual one")
-    add(
-        '--output_dir',
-        default='./output_dir',
-        help='folder for TASK-symbol.json and TASK-0000.params, or model.onnx with its tokenizer; '
-        'with MODEL, the default is MODEL_exported',
-    )
-    add(
-        '--format',
-        default='symbol',
-        choices=('symbol', 'onnx', 'both'),
-        help="'symbol' is for MXNet, onnx for other runtimes",
-    )
+    help = 'folder for the files; with MODEL, the default is MODEL_exported'
+    add('--output_dir', default='./output_dir', help=help)
+    help = "'symbol' is for MXNet, onnx for other runtimes"
+    add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help=help)
     add('--seq_length', type=int, help='length of a text to check the export with')
     add('--dropout', type=float, default=0.1, help='dropout before a classification head')
     add('--dtype', default='float32', choices=PRECISIONS, help='precision of the exported symbol')
-    add(
-        '--precision',
-        default='float32',
-        choices=ONNX_PRECISIONS,
-        help='precision of model.onnx; int8 applies to its matrix products',
-    )
-    add(
-        '--optimize',
-        action='store_true',
-        help="fuse the operators of model.onnx with ONNX Runtime's optimizer; the file then needs "
-        'ONNX Runtime',
-    )
-    add(
-        '--one_output',
-        action='store_true',
-        help="with --task question_answering: one output (batch, length, 2), like GluonNLP's, "
-        'instead of separate starts and ends',
-    )
-    add(
-        '--pooling',
-        default='mean',
-        choices=POOLINGS,
-        help="with --task sentence_embedding: how to combine the tokens' vectors; default: as the "
-        'model does, else mean',
-    )
-    add(
-        '--normalize',
-        action='store_true',
-        help='with --task sentence_embedding: scale the vectors to length 1',
-    )
+    help = 'precision of model.onnx; int8 applies to its matrix products'
+    add('--precision', default='float32', choices=ONNX_PRECISIONS, help=help)
+    help = "fuse model.onnx's operators; the file then needs ONNX Runtime"
+    add('--optimize', action='store_true', help=help)
+    help = 'question_answering: one output (batch, length, 2), instead of starts and ends'
+    add('--one_output', action='store_true', help=help)
+    help = "sentence_embedding: how to combine the tokens' vectors; default: the model's way"
+    add('--pooling', default='mean', choices=POOLINGS, help=help)
+    help = 'sentence_embedding: scale the vectors to length 1'
+    add('--normalize', action='store_true', help=help)
     add = parser.add_argument_group('--precision int8').add_argument
-    add(
-        '--calib_data',
-        help='file of texts for the ranges of activations (static INT8; without it each batch has '
-        'its own): one text per line, or two separated by a tab; or a table',
-    )
-    add(
-        '--text_columns',
-        nargs='+',
-        help='the columns of a table (.tsv, .csv, .jsonl, ...): name or number of one, or of two',
-    )
+    help = 'texts for fixed ranges of activations: one per line, or two with a tab; or a table'
+    add('--calib_data', metavar='FILE', help=help)
+    add('--text_columns', nargs='+', help='of a table: the names or numbers of one column or two')
     add('--num_calib_batches', type=int, default=8, help='batches of --calib_data')
     add('--calib_batch_size', type=int, default=32, help='texts per batch')
     add('--max_length', type=int, default=128, help='maximum tokens per text')

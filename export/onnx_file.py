@@ -1,37 +1,32 @@
 """Export a block to ONNX, for runtimes without MXNet."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from model_zoo.app.engines import engine_forward
+from model_zoo.blocks.block import ZooBlock
 from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
-from model_zoo.inference.quantization import choose_layers
+from model_zoo.inference.quantization import leave_out
 from model_zoo.onnx import Quantizer, convert, fuse, save, to_onnx
-from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG, read_tokenizer_config
+from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG
 from model_zoo.pretrained.labels import label_fields
+from model_zoo.tokenization import Tokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.choices import ONNX_PRECISIONS
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
+from model_zoo.util.reading import read_json
 
 from .comparison import ExportError, check_exportable, parameters_of
 from .onnx_graphs import graph_of
-
-if TYPE_CHECKING:
-    from model_zoo.blocks.block import ZooBlock
-    from model_zoo.tokenization import Tokenizer
-
-__all__ = ['measures_path']
 
 #: how much ONNX Runtime's results may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-4, 'float16': 1e-2}
@@ -125,20 +120,14 @@ def export_onnx(
         if settings is None:
             _check(graph, files[0], precision)
         else:  # it isn't calibrated for random texts
-            files.append(measures_path(files[0]))
+            files.append(os.path.join(temporary, f'{name}_int8.json'))
             write_json(files[-1], settings)
         write_sums(sums_path(files[0]), files)
     written = [os.path.basename(file) for file in files]
-    for stale in (f'{path}_data', measures_path(path)):
-        if os.path.basename(stale) not in written:
-            with contextlib.suppress(OSError):
-                os.remove(stale)  # files of an earlier export
+    for stale in {f'{name}.onnx_data', f'{name}_int8.json'}.difference(written):
+        with contextlib.suppress(OSError):  # of an earlier export
+            os.remove(os.path.join(directory, stale))
     return path
-
-
-def measures_path(path):
-    """Return the path of an ONNX file's measures."""
-    return f'{os.path.splitext(path)[0]}_int8.json'
 
 
 def _check(graph, path, precision):
@@ -161,9 +150,7 @@ def _check(graph, path, precision):
         is_right = all(each <= TOLERANCES[precision] for each in differences)  # NaN is not
         problem = f'they differ by up to {max(differences):.2g}'
     if not is_right:
-        raise ExportError(
-            f"ONNX Runtime's results are not the block's: {problem}; nothing was written"
-        )
+        raise ExportError(f"ONNX Runtime's results are not the block's: {problem}")
 
 
 def _cosine_of(one, other):
@@ -224,29 +211,36 @@ def quantize_measured(plain, model, measures):
         score = _cosine_of(ours, np.concatenate(wanted))
         return score, {'cosine': score}
 
-    made, facts = choose_layers(
-        quantizer.layers,
-        harm,
-        quantizer.quantize,
-        lambda made: engine_forward(_engine(made)),
-        measures.evaluate or cosine,
-        engine_forward(engine),
-        measures.metric,
-        measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED,
+    evaluate = measures.evaluate or cosine
+    most_lost = measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED
+    best, report = evaluate(engine_forward(engine))
+    _log.info('float32: %s %.4f', measures.metric, best)
+
+    def attempt(exclude):
+        made = quantizer.quantize(exclude)
+        score, int8_report = evaluate(engine_forward(_engine(made)))
+        without = f' without {", ".join(exclude)}' if exclude else ''
+        _log.info('INT8%s: %s %.4f, of float32 %.4f', without, measures.metric, score, best)
+        return score, int8_report, made
+
+    (score, int8_report, made), exclude = leave_out(
+        quantizer.layers, harm, attempt, lambda tried: best - tried[0] <= most_lost
     )
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
-        **facts,
+        'metric': measures.metric,
+        'float32': report,
+        'int8': int8_report,
+        'lost': best - score,
+        'float32_layers': exclude,
         'layers': len(quantizer.layers),
     }
 
 
 def _engine(model):
     """Return an engine of a model that needs no file when it runs."""
-    copy = type(model)()
-    copy.CopyFrom(model)  # saving takes large weights out of the model
     with tempfile.TemporaryDirectory() as folder:
-        return OnnxRuntimeEngine(save(copy, os.path.join(folder, 'model.onnx'))[0])
+        return OnnxRuntimeEngine(save(model, os.path.join(folder, 'model.onnx'))[0])
 
 
 def export_onnx_folder(
@@ -272,7 +266,8 @@ def export_onnx_folder(
         Default: the tokenizer of the block's pretrained weights.
     """
     path = export_onnx(block, directory, 'model', optimize, precision, measures)
-    paths = [path, *filter(os.path.exists, [f'{path}_data', measures_path(path)])]
+    more = f'{path}_data', os.path.join(directory, 'model_int8.json')
+    paths = [path, *filter(os.path.exists, more)]
     tokenizer = tokenizer or block.own_tokenizer()
     contents = {'config.json': _config(block, tokenizer)}
     if block.base.generation_config:
@@ -306,7 +301,8 @@ def _write_tokenizer(tokenizer, block, directory):
     library = os.path.join(directory, 'tokenizer.json')
     name = type(tokenizer).__name__  # transformers has these names, too, and one for any file
     name = 'PreTrainedTokenizerFast' if library in paths else name
-    fields = {**read_tokenizer_config(directory), **named, 'tokenizer_class': name}
+    path = os.path.join(directory, TOKENIZER_CONFIG)
+    fields = {**read_json(path, shape=dict, default={}), **named, 'tokenizer_class': name}
     length = tokenizer.max_len if tokenizer.max_len < UNLIMITED else block.context_length
     if length is not None:
         fields['model_max_length'] = length

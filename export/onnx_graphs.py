@@ -65,10 +65,7 @@ class Graph(NamedTuple):
 def graph_of(block):
     """Return the `Graph` of a BERT, or of a decoder."""
     if not isinstance(block, (BertBlock, DecoderBlock)) or block.base.output_attentions:
-        raise InputError(
-            'BERT, its variants, GPT and GPT-2 become ONNX, without output_attentions; '
-            f'{type(block).__name__} cannot'
-        )
+        raise InputError(f'{type(block).__name__} cannot become ONNX, or has output_attentions')
     return (_language_model if isinstance(block, DecoderLM) else _encoder)(block)
 
 

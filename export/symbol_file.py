@@ -1,18 +1,16 @@
 """Export a block to symbol.json and parameters, for `SymbolBlock.imports` and other MXNet APIs."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mxnet as mx
 import numpy as np
 
-from model_zoo.blocks.block import INPUT_NAMES
+from model_zoo.blocks.block import INPUT_NAMES, ZooBlock
 from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.errors import InputError, reporting
@@ -29,9 +27,6 @@ from .comparison import (
     parameters_of,
     plain_calls,
 )
-
-if TYPE_CHECKING:
-    from model_zoo.blocks.block import ZooBlock
 
 #: how much the files' outputs may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-5, 'bfloat16': 1e-5, 'float16': 2e-3}

@@ -27,26 +27,15 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     """
 
     model_type = 'gpt2'
-    fixed = {
-        **DecoderConfig.fixed,
-        'scale_attn_weights': True,
-        'scale_attn_by_inverse_layer_idx': False,
-    }
+    scaling = {'scale_attn_weights': True, 'scale_attn_by_inverse_layer_idx': False}
+    fixed = {**DecoderConfig.fixed, **scaling}
+    other_names = {'n_vocab': 'vocab_size', 'n_ctx': 'n_positions'}  # of OpenAI's hparams.json
 
     vocab_size: int = 50257
     n_positions: int = 1024
     n_ctx: int = 1024
     n_inner: Count | None = None
     activation_function: str = 'gelu_new'
-
-    @classmethod
-    def from_dict(cls, values):
-        if 'n_vocab' in values:  # OpenAI's hparams.json
-            values = {**values, 'vocab_size': values['n_vocab']}
-            if 'n_ctx' in values:
-                values.setdefault('n_positions', values['n_ctx'])
-            del values['n_vocab']
-        return super().from_dict(values)
 
     def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)

@@ -18,15 +18,16 @@ import mxnet as mx
 
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
-from .errors import CheckpointError, InputError, UnknownNameError, ZooError
+from .errors import CheckpointError, InputError, UnknownNameError, ZooError, reporting
 from .pretrained import Files, find_files, get_entry, names_files, no_weights, resolve
-from .pretrained.files import ONNX_NAME
+from .pretrained.files import GENERATION_CONFIG, ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
 from .registry import Family, family_of_class, get_family, list_families
 from .tokenization.vocab_file import VocabFile
 from .util.arrays import check_gpu
 from .util.choices import ORIGINALS
+from .util.reading import read_json
 
 if TYPE_CHECKING:
     from .blocks.block import ZooBlock
@@ -125,18 +126,11 @@ def locate(
     -------
     Located
     """
-    name = os.fspath(name_or_folder)
+    name, model, dataset = os.fspath(name_or_folder), None, None
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
     if names_files(name):
-        model = dataset = None
-        files = find_files(
-            path=name,
-            root=root,
-            weights=weights is True,
-            vocab=vocab and vocab_file is None,
-            format=format,
-            exported=exported,
-        )
+        vocab = vocab and vocab_file is None
+        files = find_files(None, None, root, name, weights is True, vocab, format, exported)
         if path is not None:
             other = find_files(path=path, root=root, vocab=False)
             files = dataclasses.replace(files, weights=other.weights)
@@ -144,14 +138,13 @@ def locate(
     else:
         model, dataset = resolve(name, dataset_name)
         # the size of a new model is its vocabulary's
-        vocab = vocab or (weights is False and config is None)
-        vocab = vocab and vocab_file is None
+        vocab = (vocab or (weights is False and config is None)) and vocab_file is None
         files = find_files(model, dataset, root, path, bool(weights), vocab, format)
         # by the name of its size it is a BERT like others
         modules = dataset if dataset_name is None and dataset in KNOWN else None
         files = dataclasses.replace(files, modules=modules)
     if config is not None:
-        files = dataclasses.replace(files, config=os.fspath(config))
+        files = files.with_config(config)
     family = _family_of(name, task, family, like, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
@@ -169,41 +162,37 @@ WHERE = frozenset(
 
 def _family_of(name, task, family, like, model, files):
     """Return the `Family` that a class, a name, a model, or files belong to."""
+    families = {each.name: each for each in list_families()}
+    by_type = {each.base.config_class.model_type: each for each in reversed(families.values())}
+    names = {os.path.basename(path) for path in (files.weights, files.config) if path}
+    released = [each for each in families.values() if names.intersection(each.release_names)]
     if isinstance(task, type):
         # a class of the user's own needs no registered names
         result = family_of_class(task) or Family(task.__name__, task, {}, ())
     elif family is not None or model is not None:
         result = get_family(family or get_entry(model).family)
-    else:
-        result = _family_of_files(name, files) or (like and get_family(like))
-        if result is None:
-            raise _no_configuration(files)
-    if model is not None and model not in result.base.architectures:
-        raise InputError(f'{name!r} is not a model of the family {result.name}')
-    return result if like in (None, result.variant_of) else get_family(like)
-
-
-def _family_of_files(name, files):
-    """Return the family of a release, or the one that the files show; None without a sign."""
-    families = list_families()
-    names = {os.path.basename(path) for path in (files.weights, files.config) if path}
-    released = [family for family in families if names.intersection(family.release_names)]
-    if released:
-        return released[0]
-    if files.config is None:
+    elif released:
+        result = released[0]
+    elif files.config is None:
         if files.weights is None:
             raise no_weights(name)
-        return None
-    model_type = files.fields.get('model_type')
-    if model_type is not None:
-        by_type = {family.base.config_class.model_type: family for family in reversed(families)}
-        UnknownNameError.check(f'model_type in {files.config!r}', model_type, by_type)
-        return by_type[model_type]
-    candidates = _families_that_fit(files)
-    if len(candidates) == 1:
-        return candidates[0]
-    fits = ' or '.join(family.name for family in candidates)
-    raise InputError(f'{files.config!r} may be of {fits or "any family"}: name its `family`')
+        if like is None:
+            raise _no_configuration(files)
+        result = families[like]
+    elif (model_type := files.fields.get('model_type')) is not None:
+        if model_type not in by_type:
+            noun = f'model_type in {files.config!r}'
+            raise UnknownNameError.of(noun, model_type, by_type)
+        result = by_type[model_type]
+    else:
+        candidates = _families_that_fit(files)
+        if len(candidates) != 1:
+            fits = ' or '.join(each.name for each in candidates) or 'any family'
+            raise InputError(f'{files.config!r} may be of {fits}: name its `family`')
+        result = candidates[0]
+    if model is not None and model not in result.base.architectures:
+        raise InputError(f'{name!r} is not a model of the family {result.name}')
+    return result if like in (None, result.variant_of) else families[like]
 
 
 def _families_that_fit(files):
@@ -213,7 +202,7 @@ def _families_that_fit(files):
         known = {field.name for field in dataclasses.fields(family.base.config_class)}
         return len(known.intersection(files.fields))
 
-    families, file = _best(list_families(), likeness), VocabFile.of(files)
+    families, file = _best(list_families(), likeness), files.vocab and VocabFile(files)
     if len(families) > 1 and file is not None:
         with contextlib.suppress(ZooError):  # opening the tokenizer reports it
             families = _best(families, lambda family: family.takes_vocab(file)) or families
@@ -257,10 +246,6 @@ class Weights(NamedTuple):
     tensors: dict
     unknown: list
     class_name: str = None
-
-    def has(self, part):
-        """Whether there are parameters of a part, such as 'pooler'."""
-        return any(name.startswith(f'{part}.') for name in self.tensors)
 
 
 def read_weights(block_class, path, config):
@@ -316,7 +301,8 @@ def open_parts(block_class, weights, options):
     if block_class.backbone is not None:
         return options
     parts = [part for part in block_class.optional_parts if options.get(f'use_{part}') is None]
-    return {**options, **{f'use_{part}': weights.has(part) for part in parts}}
+    present = {name.partition('.')[0] for name in weights.tensors}
+    return {**options, **{f'use_{part}': part in present for part in parts}}
 
 
 class Opened(NamedTuple):
@@ -438,15 +424,19 @@ def open_model(
             root=root,
             exported=exported,
         )
-    file = None
+    files, file, generation_config = located.files, None, {}
     if tokenizer is None or tokenizer is False:
-        file = VocabFile.of(located.files, do_lower_case)
+        file = VocabFile(files, do_lower_case) if files.vocab else None
         tokenizer = located.family.make_tokenizer(file) if tokenizer is None else None
     block = _open_block(located, task, tokenizer, state_dict, exact, ctx, options)
     if dtype != 'float32' and block.onnx_file is None:
         block.cast(dtype)
-    block.base.vocab_file, block.base.generation_config = file, located.files.generation_config
-    return Opened(block, tokenizer, located.files)
+    if files.config:
+        path = os.path.join(os.path.dirname(files.config), GENERATION_CONFIG)
+        generation_config = read_json(path, shape=dict, default={})
+    base = block.base
+    base.vocab_file, base.generation_config = file, generation_config
+    return Opened(block, tokenizer, files)
 
 
 def open_tokenizer(
@@ -454,7 +444,7 @@ def open_tokenizer(
 ):
     """Open only the tokenizer; `open_model` documents the arguments."""
     located = locate(name_or_folder, task, weights=None, vocab_file=vocab_file or weights, **where)
-    return located.family.make_tokenizer(VocabFile.of(located.files, do_lower_case))
+    return located.family.make_tokenizer(VocabFile(located.files, do_lower_case))
 
 
 def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
@@ -466,9 +456,10 @@ def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
     if ctx is not None:
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
-    config, options = _take_fields(located, task, tokenizer, options)
+    vocab = None if tokenizer is None else tokenizer.vocab
+    config, options = configure(located, vocab, options, task)
     if tokenizer is not None:
-        check_vocab(len(tokenizer.vocab), config)
+        check_vocab(len(vocab), config)
     named = list(config.extras.get('architectures') or ())
     block_class = family.zoo_block if task is None else family.block_class(task)
     if state_dict is None and os.path.basename(source or '') == ONNX_NAME:
@@ -495,21 +486,39 @@ def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
     if (
         state_dict is None
         and not extras.get('id2label')
-        and weights.has('^classifier')
+        and any(name.startswith('^classifier.') for name in weights.tensors)
         and label_order(files)[0] == ORIGINALS
     ):  # saving it makes it another format
         extras.setdefault(LABEL_ORDER, ORIGINALS)
     return block
 
 
-def _take_fields(located, task, tokenizer, options):
-    """Return the configuration with the fields among the options, and the other options."""
-    config = configure(located, None if tokenizer is None else tokenizer.vocab)
+def configure(located, vocab=None, options=(), task=None):
+    """Return the configuration with the fields among the options, and the other options.
+
+    The configuration is the one beside the weights, or the architecture's. A new model has the size
+    of `vocab`, by default of the vocabulary among the files.
+    """
+    family, model, files = located.family, located.model, located.files
+    config_class, options = family.base.config_class, dict(options)
+    if files.config is not None:
+        with reporting(f'the configuration {files.config!r}', errors=ZooError):
+            config = config_class.from_dict(files.fields)
+    elif model is not None:
+        vocab = family.vocab_of(VocabFile(files)) if vocab is None else vocab
+        fields = {**family.base.architectures[model], 'vocab_size': len(vocab)}
+        if files.weights is None and family.adapt is not None:
+            fields = family.adapt(fields)
+        config = config_class.from_dict(fields)
+    elif os.path.basename(files.weights or '') in family.release_names:
+        config = config_class()  # the usual one: OpenAI published one size, without a file for it
+    else:
+        raise _no_configuration(files)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))} - {'id2label'}
     changes = {name: value for name, value in options.items() if name in known}
     others = {name: value for name, value in options.items() if name not in known}
     id2label, num_labels = others.pop('id2label', None), changes.get('num_labels')
-    is_classifier = task in (located.family.tasks.get('classification'), 'classification')
+    is_classifier = task and task in (family.tasks.get('classification'), 'classification')
     if id2label is None and located.path is None and is_classifier:
         names = located.labels.names
         if names and not config.extras.get('id2label') and num_labels in (None, len(names)):
@@ -529,26 +538,6 @@ def _labels(id2label, num_labels):
         raise InputError(f'id2label must be as {{0: "bad", 1: "good"}}, not {id2label!r:.200}')
     names = [names[number] for number in sorted(names)]
     return {**label_fields(names), 'num_labels': len(names)}
-
-
-def configure(located, vocab=None):
-    """Return the configuration beside the weights, or the architecture's configuration.
-
-    A new model has the size of `vocab`, by default of the vocabulary among the files.
-    """
-    family, model, files = located.family, located.model, located.files
-    config_class = family.base.config_class
-    if files.config is not None:
-        return config_class.from_fields(files.fields, files.config)
-    if model is None:
-        if os.path.basename(files.weights or '') in family.release_names:
-            return config_class()  # the usual one: OpenAI published one size, without a file for it
-        raise _no_configuration(files)
-    vocab = family.vocab_of(VocabFile.of(files)) if vocab is None else vocab
-    fields = {**family.base.architectures[model], 'vocab_size': len(vocab)}
-    if files.weights is None and family.adapt is not None:
-        fields = family.adapt(fields)
-    return config_class.from_dict(fields)
 
 
 def check_ctx(ctx):

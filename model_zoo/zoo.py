@@ -208,11 +208,9 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
 def _build(located, vocab, ctx, fields, options, may_lack):
     """Return a named model; the weights may lack the parts `may_lack`."""
     files, block_class = located.files, located.family.zoo_block
-    file = VocabFile.of(files) if vocab is None else None
+    file = VocabFile(files) if vocab is None else None
     vocab = vocab or located.family.vocab_of(file)
-    config = configure(located, vocab)
-    if fields:
-        config = config.changed(fields)
+    config, _ = configure(located, vocab, fields)
     check_vocab(len(vocab), config, f'the weights of {located.model}')
     if files.weights is None:  # a new one, with all parts that aren't refused
         given = {name: value for name, value in options.items() if value is not None}

@@ -5,7 +5,7 @@ import mxnet as mx
 from model_zoo.blocks.stepwise import Stepwise
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.generation import GenerationMixin
-from model_zoo.layers.losses import without_padding
+from model_zoo.layers.sequences import without_padding
 from model_zoo.util.arrays import check_shape
 
 from .adaptive import AdaptiveSoftmax

@@ -8,7 +8,7 @@ import mxnet as mx
 
 from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, reporting
 from ..inference.quantization import quantize
 from ..util.files import written_together
 
@@ -43,20 +43,14 @@ def load_exported(prefix, max_length, ctx):
     tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
     for name, array in tensors.items():
         if name.endswith('position_weight') and max_length > len(array):
-            raise InputError(
-                f'{max_length}: the exported model takes {len(array)} tokens at most',
-                field='max_length',
-            )
+            problem = f'{max_length}: the exported model takes {len(array)} tokens at most'
+            raise InputError(problem, field='max_length')
     check_sums(sums_path(symbol))
-    try:
+    errors = mx.MXNetError, ValueError, AssertionError, RuntimeError
+    with reporting(f'cannot load {symbol!r}', error_class=CheckpointError, errors=errors):
         known = mx.sym.load(symbol).list_arguments()
         names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]
         block = mx.gluon.SymbolBlock.imports(symbol, names, parameters, ctx)
-    except (mx.MXNetError, ValueError, AssertionError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()
-        raise CheckpointError(
-            f'cannot load {symbol!r}: {reason[-1] if reason else error!r}'
-        ) from error
     block.hybridize(static_alloc=True)
     if len(names) == 3:
         return block

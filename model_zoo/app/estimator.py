@@ -83,8 +83,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         check_consistent_length(texts, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f'y has one class, {self.classes_[0]!r}; at least two are needed')
         trained = finetune(
             self.model,
             'text-classification',
@@ -162,7 +160,5 @@ def _texts(X):
     ]
     for number, row in enumerate(rows):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
-            raise InputError(
-                f'X, row {number}: expected a text or a pair of texts, got {row!r:.80}'
-            )
+            raise InputError(f'row {number} of X is no text or pair of texts: {row!r:.80}')
     return rows

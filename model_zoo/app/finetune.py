@@ -277,29 +277,21 @@ class Trained:
         Whether Ctrl-C ended the training.
     """
 
-    model: ZooBlock
-    tokenizer: Tokenizer
-    task: Task
-    scores: dict[str, float]
-    history: list[dict[str, float]]
-    test_scores: dict[str, float]
-    predictions: list | None
-    folder: str | os.PathLike | None
-    interrupted: bool
-
-    def __init__(self, trainer, folder, interrupted=False):
+    def __init__(
+        self, trainer: Trainer, folder: str | os.PathLike | None, interrupted: bool = False
+    ) -> None:
         state, evaluator = trainer.state, trainer.evaluator
-        self.model, self.tokenizer, self.task = trainer.model, trainer.tokenizer, trainer.task
+        self.model: ZooBlock = trainer.model
+        self.tokenizer: Tokenizer = trainer.tokenizer
+        self.task: Task = trainer.task
         self.folder, self.interrupted = folder, interrupted
-        self.history = [
-            {
-                **{name: record[name] for name in ('epoch', 'step', 'train_loss')},
-                **_plain(record['report']),
-            }
-            for record in state.epochs
-        ]
-        self.scores = _plain(state.best['report']) if state.best else {}
-        self.test_scores, self.predictions = {}, None
+        self.history: list[dict[str, float]] = []
+        for record in state.epochs:
+            begin = {name: record[name] for name in ('epoch', 'step', 'train_loss')}
+            self.history.append({**begin, **_plain(record['report'])})
+        self.scores: dict[str, float] = _plain(state.best['report']) if state.best else {}
+        self.test_scores: dict[str, float] = {}
+        self.predictions: list | None = None
         if 'test' in evaluator.sets:
             if evaluator.labelled('test'):
                 self.test_scores = _plain(evaluator.evaluate(segments=['test'])[1])

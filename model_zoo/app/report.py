@@ -41,8 +41,8 @@ _MEANS = {'acc_and_f1': ('acc', 'f1'), 'corr': ('pearson', 'spearmanr')}
 _FOLDERS = {'dev_mismatched': '-MM'}  # of what isn't the first dev set
 
 
-def library_versions():
-    """Return the versions of Python and of the libraries that results depend on, by name."""
+def write_results(path, args, state=None, **more):
+    """Write ``results.json``, whole or not at all, for the state of a training."""
     import gluonnlp
     import mxnet
     import numpy
@@ -50,25 +50,17 @@ def library_versions():
     versions = {library.__name__: library.__version__ for library in (mxnet, numpy, gluonnlp)}
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a bare checkout
         versions['gluon-transformer-zoo'] = importlib.metadata.version('gluon-transformer-zoo')
-    return {'python': platform.python_version(), **versions}
-
-
-def training_results(state):
-    """Return the entry ``training`` of ``results.json`` for the state of a training."""
-    return {
-        'steps': state.step,
-        'seconds': state.seconds,
-        f'{state.unit}_per_second': state.examples / state.seconds if state.seconds else None,
-        'best_epoch': state.best['epoch'] if state.best else None,
-        'epochs': state.epochs,
-        'log': state.log,
-    }
-
-
-def write_results(path, args, state=None, **more):
-    """Write ``results.json``, whole or not at all."""
-    training = {} if state is None else {'training': training_results(state)}
-    results = {'args': args, 'versions': library_versions(), **training, **more}
+    results = {'args': args, 'versions': {'python': platform.python_version(), **versions}}
+    if state is not None:
+        results['training'] = {
+            'steps': state.step,
+            'seconds': state.seconds,
+            f'{state.unit}_per_second': state.examples / state.seconds if state.seconds else None,
+            'best_epoch': state.best['epoch'] if state.best else None,
+            'epochs': state.epochs,
+            'log': state.log,
+        }
+    results.update(more)
     write_json(path, results)
     return results
 
@@ -106,9 +98,6 @@ def write_eval_results(folder, report, record=None):
 
 # -- curves ----------------------------------------------------------------------------------------
 
-FEW_POINTS = 20
-_COLORS = {'train': 'C0', 'dev': 'C1'}
-
 
 def dev_loss(record):
     """Return the loss of an epoch's first dev set, or None."""
@@ -120,9 +109,9 @@ def dev_loss(record):
 def _charts(results):
     """Return the lines and the dashed levels of the charts of loss and score."""
     metric, training = results['description']['metric'], results['training']
-    epochs, (_, examined) = training['epochs'], _first_examination(results)
     if results['description'].get('fitted'):
         return []
+    epochs, (_, examined) = training['epochs'], _first_examination(results)
     log = [(record['step'], record['loss']) for record in training['log']]
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     losses = [point for point in losses if point[1] is not None]
@@ -148,11 +137,10 @@ def plot_curves(path, results):
     for axes, chart in zip(figure.subplots(1, 2), _charts(results)):
         for line in filter(lambda line: line['points'], chart['lines']):
             steps, values, *_ = zip(*line['points'])
+            is_dev = line['color'] == 'dev'
+            style = {'color': 'C1' if is_dev else 'C0', 'label': line['name']}
             # a line through one point can't be seen, and one through a few hides where they are
-            marker = 'o' if line['color'] == 'dev' or len(steps) <= FEW_POINTS else None
-            axes.plot(
-                steps, values, marker=marker, color=_COLORS[line['color']], label=line['name']
-            )
+            axes.plot(steps, values, marker='o' if is_dev or len(steps) <= 20 else None, **style)
         for level in chart['levels']:
             axes.axhline(level['value'], linestyle='--', color='grey', label=level['name'])
         if len(axes.lines) > 1:
@@ -191,23 +179,17 @@ def write_report(folder, results, is_final=False):
     with atomic_write(os.path.join(folder, 'report.html')) as file:
         file.write(_render('report.html', results, is_final=is_final, charts=_charts(results)))
     if is_final:
-        curves = None
-        if not results['description'].get('fitted'):
-            curves = os.path.join(folder, 'curves.png')
+        has_curves = not results['description'].get('fitted')
+        curves, model = os.path.join(folder, 'curves.png'), os.path.join(folder, 'best_model')
+        if has_curves:
             plot_curves(curves, results)
-        write_card(os.path.join(folder, 'best_model'), results, curves)
+        card = os.path.join(model, 'README.md')
+        with kept_sums(model, begin=True) as written, atomic_write(card) as file:
+            if has_curves:
+                written.append(shutil.copy(curves, model))
+            written.append(card)
+            file.write(_render('card.md', results, has_curves=has_curves))
         log_summary(folder, results)
-
-
-def write_card(folder, results, curves=None):
-    """Write ``README.md``, in the Hugging Face hub's format, and the curves beside it."""
-    card = os.path.join(folder, 'README.md')
-    with kept_sums(folder, begin=True) as written, atomic_write(card) as file:
-        if curves is not None:
-            shutil.copyfile(curves, os.path.join(folder, 'curves.png'))
-            written.append(os.path.join(folder, 'curves.png'))
-        written.append(card)
-        file.write(_render('card.md', results, has_curves=curves is not None))
 
 
 def log_summary(folder, results):
@@ -240,9 +222,15 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short, plain=_plain, yaml=_yaml, scores=_scores, with_path=_with_path, quote=_quoted
+        short=_short,
+        plain=_plain,
+        scores=_scores,
+        with_path=_with_path,
+        in_number=in_number,
+        yaml=functools.partial(yaml.safe_dump, allow_unicode=True, width=math.inf, sort_keys=False),
+        quote=lambda text: f'"{text}"' if text else '(none)',
+        duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
     )
-    environment.filters.update(in_number=in_number, duration=_duration)
     return environment
 
 
@@ -294,10 +282,6 @@ def _guess(examined):
     return f'always "{examined.get("guess")}"'
 
 
-def _duration(seconds):
-    return str(datetime.timedelta(seconds=round(seconds)))
-
-
 def _scores(metrics):
     return {
         name: value
@@ -327,14 +311,6 @@ def _visible(text):
     """Return text in one line, with escapes instead of invisible characters."""
     text = ' '.join(text.split())
     return ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def _yaml(value):
-    return yaml.safe_dump(value, allow_unicode=True, width=float('inf'), sort_keys=False)
-
-
-def _quoted(text):
-    return f'"{text}"' if text else '(none)'
 
 
 def _with_path(command):

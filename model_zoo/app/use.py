@@ -104,9 +104,7 @@ def _given(args, texts, pairs, known=()):
 def _split_pair(line):
     texts = tuple(line.split('\t'))
     if len(texts) != 2:
-        raise InputError(
-            f'a line has {len(texts)} texts with tabs between: {line!r:.80}', field='pairs'
-        )
+        raise InputError(f'needs two texts with a tab between: {line!r:.80}', field='pairs')
     return texts
 
 
@@ -234,9 +232,8 @@ def write_records(records, format=None, output=None):
         return
     format = format or _ENDINGS.get(os.path.splitext(output)[1].lower())
     if format is None:
-        raise InputError(
-            f'{output!r}: end it in {", ".join(_ENDINGS)}, or give `format`', field='output'
-        )
+        problem = f'{output!r}: end it in {", ".join(_ENDINGS)}, or give `format`'
+        raise InputError(problem, field='output')
     if not is_url(output):
         os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
     with atomic_write(output) as file:

@@ -149,9 +149,7 @@ class AttentionBlock(ZooBlock):
 
     def _get_kept(self):
         if self.base._kept is None:
-            raise InputError(
-                'there are no multi-head outputs: call a model with keep_multihead_output=True'
-            )
+            raise InputError('call a model with keep_multihead_output=True first')
         return self.base._kept
 
     def _by_head(self, array):

@@ -143,18 +143,16 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         The words are ids with `axes` axes, by default `word_axes`. Positions `before` them count
         for the context, too; None if the caller passes positions.
         """
-        check_shape('words', words, (-1,) * (axes or self.word_axes))
+        shape = (-1,) * (axes or self.word_axes)
+        check_range('words', words, shape, 0, self.config.embedding_rows, are_ids=True)
         length, limit = words.shape[-1], self.context_length
         if None not in (before, limit) and before + length > limit:
-            past = f' after {before} past positions' if before else ''
             raise InputError(
-                f'words has length {length}{past}, and the position table of this model ends at '
-                f'{limit}: truncate the text, or split it into windows'
+                f'words have {before + length} positions, and this model takes {limit}: truncate '
+                'the text, or split it into windows'
             )
-        check_range('words', words, 0, self.config.embedding_rows, are_ids=True)
         if valid_length is not None:
-            check_shape('valid_length', valid_length, words.shape[:-1])
-            check_range('valid_length', valid_length, 0, length + 1)
+            check_range('valid_length', valid_length, words.shape[:-1], 0, length + 1)
 
     def check_labels(self, inputs):
         """Raise InputError if the inputs of `label_inputs` are invalid."""
@@ -169,10 +167,9 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
                 column = getattr(labels, 'shape', None) == (*shape, 1)
                 check_shape(name, labels, (*shape, 1) if column else shape)
                 continue
-            check_shape(name, labels, shape)
             if isinstance(size, str):
                 size = words.shape[1] if size == 'choices' else getattr(self.config, size)
-            check_range(name, labels, -1, size)
+            check_range(name, labels, shape, -1, size)
 
     def example_makers(self, batch_size, length, random):
         """Return the functions that make example inputs, to check an exported graph.

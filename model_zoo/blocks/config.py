@@ -7,11 +7,11 @@ import json
 import os
 import typing
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ..errors import InputError, UnknownNameError, ZooError
+from ..errors import InputError, UnknownNameError, ZooError, reporting
 from ..layers.cells import ACTIVATIONS
 from ..util.fields import Count, Number, Text, requirement
 from ..util.files import write_json
@@ -34,19 +34,8 @@ _EXTRAS = {
 }
 
 
-class _ConfigType(type):
-    """Accepts a file's path as the first argument, as pytorch-pretrained-bert does."""
-
-    def __call__(cls, *args, vocab_size_or_config_json_file=None, **kwargs):
-        if vocab_size_or_config_json_file is not None:
-            args = (vocab_size_or_config_json_file, *args)
-        if args and isinstance(args[0], (str, os.PathLike)):
-            return cls.from_json_file(args[0])
-        return super().__call__(*args, **kwargs)
-
-
 @dataclasses.dataclass
-class Config(metaclass=_ConfigType):
+class Config:
     """Hyper-parameters of a model, with the field names of the originals' JSON files.
 
     A subclass is a dataclass: it lists the fields with their defaults. Pydantic checks their types:
@@ -54,22 +43,34 @@ class Config(metaclass=_ConfigType):
     Unknown fields of a file (such as ``"transformers_version"``) are kept in `extras` and written
     back, so that no field is lost.
 
-    As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
-    may be named ``vocab_size_or_config_json_file``.
+    As in pytorch-pretrained-bert, `vocab_size` may be the path of a file with the fields. It may
+    also be named ``vocab_size_or_config_json_file``.
     """
 
     #: the family's "model_type" in transformers' files
     model_type = None
     #: fields of other programs -> the only value with which the family's blocks compute
     fixed = {}
+    #: fields of other programs -> ours
+    other_names = {}
     # of models that have them
     num_layers = units = num_heads = pruned_heads = None
 
-    def __post_init__(self):
+    vocab_size_or_config_json_file: dataclasses.InitVar[Any] = dataclasses.field(
+        default=None, kw_only=True
+    )
+
+    def __post_init__(self, vocab_size_or_config_json_file):
+        values = vars(self)
+        if vocab_size_or_config_json_file is not None:
+            self.vocab_size = vocab_size_or_config_json_file
+        if isinstance(values.get('vocab_size'), (str, os.PathLike)):
+            values.update(vars(self.from_json_file(self.vocab_size)))
+            return
         self.extras = {}
         types = typing.get_type_hints(type(self), include_extras=True)
         for field in dataclasses.fields(self):
-            check_field(field.name, getattr(self, field.name), types[field.name])
+            check_field(field.name, values[field.name], types[field.name])
 
     @classmethod
     def field_value(cls, field, value):
@@ -78,43 +79,35 @@ class Config(metaclass=_ConfigType):
 
     @classmethod
     def from_dict(cls, values):
-        """Build a configuration from a dict; unknown fields go to `extras`."""
+        """Build a configuration from a file's fields; unknown ones go to `extras`."""
+        values = dict(values)
+        family = values.pop('model_type', None) or cls.model_type
+        if family != (cls.model_type or family):
+            raise InputError(f'model_type is {family!r}, and must be {cls.model_type!r}')
+        for theirs, ours in cls.other_names.items():
+            if theirs in values:
+                values.setdefault(ours, values[theirs])
         names = {field.name for field in dataclasses.fields(cls)}
         for name, value in cls.fixed.items():
             if values.get(name, value) != value:
-                raise InputError(
-                    f'{name} is {values[name]!r:.80}, and only {value!r} is supported: this model '
-                    'would give other results'
-                )
+                raise InputError(f'{name} is {values[name]!r:.80}; only {value!r} is supported')
         labels = values.get('id2label')  # Hugging Face's files have no other number
         if 'num_labels' in names and 'num_labels' not in values and isinstance(labels, dict):
-            values = {**values, 'num_labels': len(labels)}
+            values['num_labels'] = len(labels)
+        check_field('vocab_size', values.get('vocab_size', 1), int)  # not the path of another file
         config = cls(**{name: value for name, value in values.items() if name in names})
-        config.extras = {name: value for name, value in values.items() if name not in names}
+        known = {*names, *cls.other_names}
+        config.extras = {name: value for name, value in values.items() if name not in known}
         for name, kind in _EXTRAS.items():
             check_field(name, config.extras.get(name), kind | None)
-        if config.extras.get('model_type') == cls.model_type:  # said by the class
-            config.extras.pop('model_type', None)
         return config
 
     @classmethod
     def from_json_file(cls, path):
         """Read a configuration such as ``bert_config.json`` or ``config.json``."""
-        return cls.from_fields(read_json(path, 'the configuration', dict), path)
-
-    @classmethod
-    def from_fields(cls, values, path):
-        """Build a configuration from the content of the file `path`, which may be of any family."""
-        family = values.get('model_type') or cls.model_type
-        if family != (cls.model_type or family):
-            raise InputError(
-                f'the configuration {str(path)!r} is for the family {family!r}, and a '
-                f'{cls.__name__} for {cls.model_type!r}'
-            )
-        try:
+        values = read_json(path, 'the configuration', dict)
+        with reporting(f'the configuration {os.fspath(path)!r}', errors=ZooError):
             return cls.from_dict(values)
-        except ZooError as error:
-            raise InputError(f'the configuration {str(path)!r}: {error}') from error
 
     #: rows of the embedding: the number of tokens that the model knows
     embedding_rows = property(attrgetter('vocab_size'))
@@ -167,6 +160,7 @@ class AttentionConfig(Config):
     `units`, `intermediate_size` and `dropout`, because the families' files name these differently.
     """
 
+    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
     #: name of the layers' activation function
     activation = 'gelu'
     #: rate on the attention probabilities
@@ -175,16 +169,14 @@ class AttentionConfig(Config):
     #: standard deviation of the normal initializer
     initializer_range = 0.02
 
-    def __post_init__(self):
-        super().__post_init__()
-        if self.activation not in ACTIVATIONS:
-            raise UnknownNameError.of('activation', self.activation, ACTIVATIONS)
+    def __post_init__(self, vocab_size_or_config_json_file):
+        super().__post_init__(vocab_size_or_config_json_file)
+        UnknownNameError.check('activation', self.activation, ACTIVATIONS)
         if self.units % self.num_heads:
-            raise InputError(
-                f'{self.units} units are not a multiple of {self.num_heads} attention heads'
-            )
+            raise InputError(f'{self.units} units are not a multiple of {self.num_heads} heads')
         given, self.pruned_heads = self.pruned_heads, {}
-        self.pruned_heads = self.add_pruned({} if given is None else given)
+        if given:
+            self.pruned_heads = self.add_pruned(given)
 
     def to_format(self, format, architecture=None):
         if self.pruned_heads and format in ('tensorflow', 'numpy'):

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import mxnet as mx
 import numpy as np
 
-from ..checkpoint.mapping import padding_of
+from ..checkpoint.mapping import PADDED
 from ..checkpoint.readers import LAYOUTS, kept_sums, weights_of
 from ..checkpoint.tensor_files import write_params
-from ..errors import CheckpointError, InputError, UnknownNameError
+from ..errors import CheckpointError, UnknownNameError
 from ..opening import open_model, read_weights
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
@@ -61,12 +61,6 @@ def _own_names(block, prefix=''):
     return result
 
 
-def _canonical(name, backbone):
-    """Return a name without the backbone's prefix; a head's begins with `^`."""
-    bare = name.removeprefix(f'{backbone}.')
-    return '^' + name if backbone and bare == name else bare
-
-
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
 
@@ -101,13 +95,20 @@ class BlockFiles:
         return result
 
     def parameters_by_name(self):
-        """Return the parameters by their canonical names, each once."""
+        """Return the parameters by their canonical names, each once.
+
+        These have no prefix of a backbone; the names of a task's head begin with ``^``.
+        """
         names = {}  # a shared parameter is known by its name in the innermost block
         for name, parameter in _own_names(self).items():
             other = names.get(parameter)
             if other is None or other.count('.') < name.count('.'):
                 names[parameter] = name
-        return {_canonical(name, self.backbone): parameter for parameter, name in names.items()}
+        prefix = f'{self.backbone}.' if self.backbone else ''
+        return {
+            name[len(prefix) :] if name.startswith(prefix) else f'^{name}': parameter
+            for parameter, name in names.items()
+        }
 
     @classmethod
     def translate(cls, tensors, metadata, config):
@@ -117,18 +118,17 @@ class BlockFiles:
             best = max(maps, key=lambda mapping: mapping.matches(tensors), default=None)
             if best is None or not best.matches(tensors):
                 some = ', '.join(list(tensors)[:4])
-                raise CheckpointError(
-                    f'no name belongs to a {cls.__name__} ({some}, ...): is it for another family?'
-                )
+                raise CheckpointError(f'no name belongs to a {cls.__name__}: {some}, ...')
             return best.load(tensors, config)
         wanted = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', wanted)
         if family != wanted:
             raise CheckpointError(f'the checkpoint is for the family {family}, not for {wanted}')
-        result = {}
+        backbone, result = metadata.get('backbone'), {}
+        prefix = f'{backbone}.' if backbone else ''
         for name, value in tensors.items():
-            name = _canonical(name, metadata.get('backbone'))
-            convert = padding_of(name)
+            name = name[len(prefix) :] if name.startswith(prefix) else f'^{name}'
+            convert = PADDED.get(name.rpartition('.ffn.')[2])
             result[name] = convert.load([value], config) if convert else value
         return result, []
 
@@ -171,9 +171,8 @@ class BlockFiles:
         if wrong and all(line.startswith('^classifier.') for line in wrong):
             problems.append('it was trained for another number of labels: use its base model')
         if problems:
-            raise CheckpointError(
-                f'{weights.path} does not fit this {type(self).__name__}: ' + '; '.join(problems)
-            )
+            name, problem = type(self).__name__, '; '.join(problems)
+            raise CheckpointError(f'{weights.path} does not fit this {name}: {problem}')
         if other_types and dtype_source == 'saved':
             self.cast(np.result_type(*(array.dtype for array in used.values())))
         for name, array in used.items():
@@ -196,10 +195,8 @@ class BlockFiles:
 
     def own_tensors(self):
         """Return the parameters as NumPy arrays, by their canonical names."""
-        return {
-            name: parameter.data(parameter.list_ctx()[0]).asnumpy()
-            for name, parameter in self.parameters_by_name().items()
-        }
+        parameters = self.parameters_by_name().items()
+        return {name: each.data(each.list_ctx()[0]).asnumpy() for name, each in parameters}
 
     def tensors_in(self, format):
         """Return the parameters by another program's names, and in its shapes."""
@@ -217,21 +214,13 @@ class BlockFiles:
         missing, unused = self.assign(weights, ctx, True, True, True, 'current')
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
-            hint = ''
-            if len(fatal) > len(self.parameters_by_name()) // 2:
-                hint = '; is it for a different family?'
-            raise CheckpointError(
-                f'{weights.path} lacks parameters: {self._list_names(fatal)}{hint}'
-            )
+            raise CheckpointError(f'{weights.path} lacks parameters: {self._list_names(fatal)}')
         unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
         if unused:
             _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
         if missing:
-            _log.warning(
-                '%s has no %s: they are random until the model is trained',
-                weights.path,
-                self._list_names(missing),
-            )
+            names = self._list_names(missing)
+            _log.warning('%s has no %s: they are random until trained', weights.path, names)
             parameters = self.parameters_by_name()
             for name in missing:
                 parameters[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
@@ -287,22 +276,17 @@ class BlockFiles:
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
             for name, value in tensors.items():
-                convert = padding_of(name)  # files lack the padding
+                convert = PADDED.get(name.rpartition('.ffn.')[2])  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
-            metadata = {
-                'format': 'native',
-                'class': type(self).__name__,
-                'family': self.config.model_type,
-                'backbone': self.backbone,
-            }
+            name, family = type(self).__name__, self.config.model_type
+            metadata = {'class': name, 'family': family, 'backbone': self.backbone}
+            metadata = {'format': format, **metadata}
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
         else:
-            raise InputError(
-                f'unknown format {format!r}; known: native, {", ".join(sorted(mappings))}'
-            )
+            raise UnknownNameError.of('format', format, ['native', *mappings])
         with kept_sums(os.path.dirname(filename)) as written:
             write_params(filename, named, metadata)
             written.append(filename)
@@ -403,21 +387,15 @@ class BlockFiles:
         format = 'tensorflow' if from_tf else None
         labels = {'num_labels': num_labels, 'id2label': id2label}
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
-        return open_model(
-            name_or_dir,
-            cls,
-            ctx=ctx,
-            root=root or cache_dir,
-            format=format,
-            dtype=dtype,
-            weights=True if state_dict is None else state_dict,
-            tokenizer=False,
-            **kwargs,
-        ).block
+        kwargs.update(ctx=ctx, root=root or cache_dir, format=format, dtype=dtype)
+        weights = True if state_dict is None else state_dict
+        return open_model(name_or_dir, cls, weights=weights, tokenizer=False, **kwargs).block
 
     def own_tokenizer(self):
         """Return the tokenizer of the weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
-        if file is None or family is None or not family.reads(file):
-            return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
+        if file is None or family is None:
+            return None
+        if file.kind == 'gluonnlp' and not any(file.kind in cls.kinds for cls in family.tokenizers):
+            return None  # GluonNLP's vocabularies of byte pairs have no merges
         return family.make_tokenizer(file)

@@ -137,11 +137,8 @@ class Rule:
             object.__setattr__(self, 'theirs', (self.theirs,))
 
 
-def padding_of(name):
-    """Return the `Padded` of a parameter in a `FeedForward`, by our name, or None."""
-    if name.endswith(('ffn_1.weight', 'ffn_1.bias')):
-        return Padded(0)
-    return Padded(1) if name.endswith('ffn_2.weight') else None
+#: the end of our name of a parameter in a `FeedForward`, such as 'ffn_1.weight' -> its `Padded`
+PADDED = {'ffn_1.weight': Padded(0), 'ffn_1.bias': Padded(0), 'ffn_2.weight': Padded(1)}
 
 
 def layer_rules(
@@ -168,11 +165,31 @@ def layer_rules(
         endings = ('gamma', 'beta') if is_norm else ('weight', 'bias')
         for kind, end in zip(endings, norm if is_norm else dense):
             name = f'{ours}.{kind}'
-            convert = qkv if ours.endswith('qkv') else padding_of(name) or _SAME
+            padded = PADDED.get(name.rpartition('.ffn.')[2], _SAME)
+            convert = qkv if ours.endswith('qkv') else padded
             if kind == 'weight' and weight is not None:
                 convert = weight(convert)
             rules.append(Rule(name, tuple(stem + end for stem in theirs), convert))
     return rules
+
+
+_CELL = ('attention.qkv', 'attention.proj', 'attention_norm', 'ffn.ffn_1', 'ffn.ffn_2', 'ffn_norm')
+
+
+def cell_layers(ours, theirs, names):
+    """Map the layers of a cell to another program's, for `layer_rules`.
+
+    Parameters
+    ----------
+    ours, theirs : str
+        Beginnings of the names.
+    names : str
+        The other program's query, key and value, or their fused layer; the attention's output and
+        its normalization; the two feed-forward layers and their normalization.
+    """
+    *qkv, proj, norm, ffn_1, ffn_2, ffn_norm = (theirs + name for name in names.split())
+    layers = tuple(qkv), proj, norm, ffn_1, ffn_2, ffn_norm
+    return {ours + layer: name for layer, name in zip(_CELL, layers)}
 
 
 # prefixes of PyTorch's DataParallel, Lightning and torch.compile

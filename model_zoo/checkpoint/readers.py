@@ -34,6 +34,8 @@ _FILES = {
 }
 #: names of files of weights, in the order in which they are looked for
 WEIGHTS_NAMES = tuple(dict.fromkeys(name for names in _FILES.values() for name in names))
+#: name of a file of weights -> how the names of its parts begin; those of an index, as it does
+_PREFIXES = {'params_shapes.json': 'params_'}
 #: names of configurations: of this project and Hugging Face, of Google's BERT, of OpenAI's GPT-2
 CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
@@ -57,16 +59,11 @@ LAYOUTS = {
 
 def weights_in_folder(folder, format=None):
     """Find the file of weights in `folder`, for `read_tensors`."""
-    path = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
-    if path is None and format in (None, 'tensorflow'):
-        return newest_checkpoint(folder)
-    return path
-
-
-def first_file(folder, names):
-    """Return the path of the first of the files that a folder has, or None."""
-    paths = (os.path.join(folder, name) for name in names)
-    return next(filter(os.path.isfile, paths), None)
+    for name in WEIGHTS_NAMES if format is None else _FILES[format]:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return path
+    return newest_checkpoint(folder) if format in (None, 'tensorflow') else None
 
 
 def read_tensors(path, has_index=True):
@@ -101,7 +98,7 @@ def read_tensors(path, has_index=True):
         head = file.read(16)
         file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
         tail = file.read()
-    check_sums(os.path.join(folder, SUMS), _parts(name))
+    check_sums(os.path.join(folder, SUMS), _PREFIXES.get(name, name.removesuffix('index')))
     if head.startswith(PARAMS_START):
         return read_params(path)
     if head[8:9] == b'{':  # a length, then JSON
@@ -144,7 +141,7 @@ _LINE = re.compile(r'([0-9a-f]{64}) [ *](.+)')
 def write_sums(path, files):
     """Write checksums of `files` beside `path`, as ``sha256sum --check`` reads them."""
     with concurrent.futures.ThreadPoolExecutor() as pool:  # a processor for each large file
-        sums = [*pool.map(_sum_of, files)]
+        sums = [*pool.map(sha256_of, files)]
     _write(path, dict(zip(map(os.path.basename, files), sums)))
 
 
@@ -169,14 +166,18 @@ def read_sums(path):
     return sums
 
 
-def check_sums(path, pattern=re.compile('.*')):
+def check_sums(path, prefix=''):
     """Raise CheckpointError if a file that the checksums at `path` name is missing or has changed.
 
-    Only files whose names match `pattern` are checked.
+    Only files whose names begin with `prefix` are checked.
     """
     for name, expected in read_sums(path).items():
+        if not name.startswith(prefix):
+            continue
         file = os.path.join(os.path.dirname(path), name)
-        if pattern.fullmatch(name) and _sum_of(file) != expected:
+        with reporting(f'cannot read {file!r} for its checksum', error_class=CheckpointError):
+            found = sha256_of(file)
+        if found != expected:
             raise CheckpointError(
                 f'{file!r} is damaged; if you changed it yourself, delete {os.fspath(path)!r}'
             )
@@ -202,7 +203,7 @@ def kept_sums(folder, begin=False):
     for file in map(os.fspath, files):
         name = os.path.relpath(file, folder).replace(os.sep, '/')
         if (begin or name in sums) and os.path.isfile(file):
-            sums[name] = _sum_of(file)
+            sums[name] = sha256_of(file)
     _write(path, sums)
 
 
@@ -217,21 +218,9 @@ def sums_path(path):
 def weights_of(path):
     """List the files of a path of weights: itself, and the files that belong to it."""
     folder, name = os.path.split(path)
+    prefix = _PREFIXES.get(name, name.removesuffix('index'))
     names = sorted(os.listdir(folder or '.'))
-    return [os.path.join(folder, file) for file in names if _parts(name).fullmatch(file)]
-
-
-def _parts(name):
-    """Make a pattern of the names of files that belong to a file of weights."""
-    if name == 'params_shapes.json':
-        return re.compile(r'params_shapes\.json|params_\d+\.npy')
-    stem = re.escape(name.removesuffix('.index'))
-    return re.compile(stem + (r'\.(index|data-\d+-of-\d+)' if name.endswith('.index') else ''))
-
-
-def _sum_of(path):
-    with reporting(f'cannot read {path!r} for its checksum', error_class=CheckpointError):
-        return sha256_of(path)
+    return [os.path.join(folder, file) for file in names if file.startswith(prefix)]
 
 
 def _write(path, sums):

@@ -9,7 +9,6 @@
 # Our own files hold one more array, METADATA: a JSON text with their version. Behind what MXNet
 # reads they end with _TRAILER and the CRC-32 of all that comes before it.
 
-import contextlib
 import json
 import math
 import struct
@@ -20,28 +19,14 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from ..errors import CheckpointError, InputError, ZooError
+from ..errors import CheckpointError, InputError, reporting
 from ..util.files import atomic_write
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
 
 
-@contextlib.contextmanager
-def reading(path):
-    """Raise any error of reading a file, within the context, as a CheckpointError."""
-    try:
-        yield
-    except ZooError:
-        raise
-    except OSError as error:
-        raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
-    except Exception as error:  # a damaged file can raise anything
-        what = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(
-            f'{path!r} is damaged ({what}); copy or download the file again'
-        ) from error
-
-
+#: arguments of `reporting` for a file that may be damaged, which can raise anything
+DAMAGED = ('; if it is damaged, copy or download it again', CheckpointError, Exception)
 #: name of the entry of this project's files that holds the metadata
 METADATA = '__metadata__'
 VERSION = 1
@@ -56,8 +41,8 @@ _DTYPES = ('f4', 'f8', 'f2', 'u1', 'i4', 'i1', 'i8', '?')  # by MXNet's numbers
 PARAMS_START = struct.pack('<Q', _MAGIC)
 
 
-def _arrays_of(content):
-    """Read the arrays by name, as views, from the content of a ``.params`` file."""
+def read_params(path):
+    """Read the arrays of a ``.params`` file, as read-only views, and its metadata."""
     position, arrays = 0, []
 
     def read(dtype, count=1):
@@ -69,29 +54,7 @@ def _arrays_of(content):
             raise ValueError('it ends in the middle of an array')
         return np.frombuffer(content[start:position], dtype)
 
-    if read('u8', 2)[0] != _MAGIC:
-        raise ValueError('it does not begin as a .params file')
-    for _ in range(read('u8')[0]):
-        version, storage = read('u4', 2)
-        if version not in _VERSIONS or storage != 0:
-            raise ValueError('an array is sparse, or older than MXNet 1.0')
-        shape = tuple(read('i8', int(read('u4')[0])).tolist())
-        flag = int(read('i4', 3)[2])
-        if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
-            raise ValueError(f'an array of shape {shape} and dtype number {flag}')
-        arrays.append(read(_DTYPES[flag], math.prod(shape)).reshape(shape))
-    sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
-    names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
-    if position != len(content):
-        raise ValueError('there are bytes behind its end')
-    if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
-    return dict(zip(names, arrays))
-
-
-def read_params(path):
-    """Read the arrays of a ``.params`` file, as read-only views, and its metadata."""
-    with reading(path):
+    with reporting(f'cannot read {path!r}', *DAMAGED):
         with open(path, 'rb') as file:
             content = memoryview(file.read())
         trailer = bytes(content[-_TRAILER_SIZE:])
@@ -100,7 +63,22 @@ def read_params(path):
             content = content[:-_TRAILER_SIZE]
             if trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
                 raise ValueError('its checksum is wrong')
-        tensors = _arrays_of(content)
+        if read('u8', 2)[0] != _MAGIC:
+            raise ValueError('it does not begin as a .params file')
+        for _ in range(read('u8')[0]):
+            version, storage = read('u4', 2)
+            if version not in _VERSIONS or storage != 0:
+                raise ValueError('an array is sparse, or older than MXNet 1.0')
+            shape = tuple(read('i8', int(read('u4')[0])).tolist())
+            flag = int(read('i4', 3)[2])
+            if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
+                raise ValueError(f'an array of shape {shape} and dtype number {flag}')
+            arrays.append(read(_DTYPES[flag], math.prod(shape)).reshape(shape))
+        sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
+        names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
+        tensors = dict(zip(names, arrays))
+        if position != len(content) or not len(names) == len(arrays) == len(tensors):
+            raise ValueError(f'{len(arrays)} arrays have {len(tensors)} names')
         if is_ours != (METADATA in tensors):
             raise ValueError('its checksum or its metadata is missing')
         if not is_ours:
@@ -169,7 +147,7 @@ def plain_arrays(state_dict):
 
 def read_safetensors(path):
     """Read the tensors of a safetensors file, in float32, and its metadata."""
-    with reading(path):
+    with reporting(f'cannot read {path!r}', *DAMAGED):
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
             names = list(file.keys())

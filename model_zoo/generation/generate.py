@@ -131,14 +131,10 @@ def generate(block, prompts, max_new_tokens=50, **options):
     written = [[] for _ in range(len(request.prompts) * sequences)]
     for new in _stream(request):
         written[new.prompt * sequences + new.sequence].append(new)
-    texts = [
-        Continuation(
-            [new.token for new in tokens],
-            math.fsum(new.log_prob for new in tokens),
-            tokens[-1].finish,
-        )
-        for tokens in written
-    ]
+    texts = []
+    for tokens in written:
+        log_prob = math.fsum(new.log_prob for new in tokens)
+        texts.append(Continuation([new.token for new in tokens], log_prob, tokens[-1].finish))
     return [texts[start : start + sequences] for start in range(0, len(texts), sequences)]
 
 
@@ -160,9 +156,7 @@ def stream(block, prompts, max_new_tokens=50, **options):
     """
     request = Request(block, {'prompts': prompts, 'max_new_tokens': max_new_tokens, **options})
     if request.options.num_beams > 1:
-        raise InputError(
-            f'num_beams is {request.options.num_beams}: beam search cannot be streamed'
-        )
+        raise InputError('a beam search cannot be streamed: num_beams is 1')
     return _stream(request)
 
 
@@ -253,13 +247,9 @@ class StreamedText:
             self.is_stopped = True
             text = text[:end]
         elif not new.finish:
-            text = text[: self._certain(text)]
+            # up to a tail that may become a text of `stop`
+            starts = range(len(self.text), len(text))
+            tails = (n for n in starts if any(stop.startswith(text[n:]) for stop in self._stop))
+            text = text[: next(tails, len(text))]
         added, self.text = text[len(self.text) :], text
         return added
-
-    def _certain(self, text):
-        """Return where a tail of `text` begins that may become a text of `stop`."""
-        for start in range(len(self.text), len(text)):
-            if any(stop.startswith(text[start:]) for stop in self._stop):
-                return start
-        return len(text)

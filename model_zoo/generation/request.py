@@ -128,26 +128,16 @@ class Request:
         self.draws = among != (None, None, None)
         beams, sequences = options.num_beams, options.num_return_sequences
         if beams > 1 and self.draws:
-            raise InputError(
-                'num_beams and temperature, top_k, top_p exclude each other: search or draw'
-            )
+            raise InputError('num_beams excludes temperature, top_k and top_p: search or draw')
         if sequences > beams and not self.draws:
-            raise InputError(
-                f'num_return_sequences is {sequences}; greedy finds one text and a beam search '
-                f'num_beams, {beams}: pass temperature, top_k or top_p to draw several'
-            )
+            problem = f'{sequences} needs as many num_beams, or temperature, top_k or top_p'
+            raise InputError(problem, field='num_return_sequences')
         context, length = block.context_length, max(map(len, self.prompts))
         if options.overflow == 'error' and length + options.max_new_tokens > (context or math.inf):
-            raise InputError(
-                f'a prompt of {length} tokens and {options.max_new_tokens} new ones exceed the '
-                f"context of this model, {context}: ask for fewer, or pass overflow='slide' to "
-                'forget the beginning'
-            )
+            problem = f'{length} and {options.max_new_tokens} tokens exceed the context, {context}'
+            raise InputError(f"{problem}: ask for fewer, or pass overflow='slide'")
         self.text = GrowingText(block, self.prompts, options.max_new_tokens)
         size = self.text.scores.shape[1]
         wrong = max(itertools.chain(self.stop_tokens, *options.bad_words_ids), default=0)
         if wrong >= size:
-            raise InputError(
-                f'the token {wrong} of stop_tokens or bad_words_ids is not in the vocabulary of '
-                f'{size} tokens'
-            )
+            raise InputError(f'the vocabulary of {size} tokens has no token {wrong}')

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ..errors import InputError, UnknownNameError
 from ..util.arrays import sigmoid, softmax
-from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
-from .pipeline_base import Pipeline
+from ..util.fields import AnyText, Count, Fields, Flag, Text
+from .pipeline_base import Pipeline, PipelineOptions
 
 __all__ = [
     'MultipleChoice',
@@ -36,16 +36,12 @@ class TextPairs(Pipeline):
     has_pairs = True
 
     def _pairs(self, item, options):
-        if isinstance(item, str):
-            return [(item, None)]
-        if isinstance(item, (tuple, list)):
-            if len(item) != 2:
-                raise InputError(f'{self.task}: a pair has two texts, not {len(item)}')
+        if isinstance(item, (tuple, list)) and len(item) == 2:
             item = dict(zip(('text', 'text_pair'), item))
-        if not isinstance(item, dict):
-            return [(self._text(item), None)]
-        item = TextPairs.Item.read(item)
-        return [(item.text, item.text_pair)]
+        if isinstance(item, dict):
+            item = TextPairs.Item.read(item)
+            return [(item.text, item.text_pair)]
+        return [(self._text(item), None)]
 
 
 class TextClassification(TextPairs):
@@ -82,7 +78,7 @@ class TextClassification(TextPairs):
         self.is_multi_label = problem == 'multi_label_classification'
         self.is_regression = problem == 'regression'
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Count | None = 1
         function_to_apply: Literal['softmax', 'sigmoid', 'none'] | None = None
         return_all_scores: Flag = False
@@ -157,17 +153,15 @@ class ZeroShotClassification(Pipeline):
         names = [name.lower() for name in self.labels]
         found = [number for number, name in enumerate(names) if name.startswith('entail')]
         if not found:
-            raise InputError(
-                f'{self.task} needs a model for natural language inference, with a label '
-                f'"entailment"; this one has {", ".join(self.labels)}'
-            )
+            labels = ', '.join(self.labels)
+            raise InputError(f'{self.task} needs a model with a label "entailment", not {labels}')
         self._entailment = found[0]
         # the label that contradicts, or the one furthest from entailment
         furthest = len(names) - 1 if self._entailment == 0 else 0
         against = (n for n, name in enumerate(names) if name.startswith('contradict'))
         self._contradiction = next(against, furthest)
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
         hypothesis_template: Text = 'This example is {}.'
         multi_label: Flag = False
@@ -178,10 +172,7 @@ class ZeroShotClassification(Pipeline):
             names = [name.strip() for name in names.split(',')]
         names = list(filter(None, names))
         if not names or '{}' not in template:
-            raise InputError(
-                'candidate_labels must have at least one label, and hypothesis_template {} where '
-                'the label goes'
-            )
+            raise InputError('candidate_labels must have labels, and hypothesis_template {}')
         multi_label = given.multi_label or len(names) == 1
         return {'labels': names, 'template': template, 'multi_label': multi_label}
 
@@ -267,7 +258,7 @@ class Reranking(TextPairs):
         UnknownNameError.check('activation', name, ACTIVATIONS)
         self._activate = ACTIVATIONS[name]
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Count | None = None
         return_documents: Flag = False
 

@@ -1,6 +1,5 @@
 """The choice of an engine."""
 
-import importlib.util
 import logging
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
@@ -14,7 +13,7 @@ from .onnx_engine import (
     OpenVINOGenerationEngine,
 )
 
-__all__ = ['FASTEST', 'has_engine']
+__all__ = ['FASTEST', 'is_installed']
 
 logger = logging.getLogger(__name__)
 
@@ -25,21 +24,16 @@ FASTEST = {
     'float16': ('mxnet',),
     'int8': ('onnxruntime',),
 }
-#: engine -> its libraries, the extra that installs them, and its classes, the second to generate
-_LIBRARIES = {
-    'onnxruntime': ('onnx', 'onnxruntime'),
-    'openvino': ('onnx', 'onnxruntime', 'openvino'),
-}
-_EXTRAS = {'onnxruntime': 'onnx', 'openvino': 'openvino'}
+#: engine -> its class for batches, and the one that generates
 _CLASSES = {
     'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
     'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
 }
 
 
-def has_engine(engine):
-    """Whether an engine's libraries are installed."""
-    return all(importlib.util.find_spec(name) for name in _LIBRARIES.get(engine, ()))
+def is_installed(engine):
+    """Return whether an engine's libraries are installed."""
+    return engine == 'mxnet' or _CLASSES[engine][0].is_installed()
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):
@@ -72,19 +66,16 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         If the engine isn't installed.
     """
     UnknownNameError.check('engine', engine, ENGINES)
-    able, is_writer = FASTEST.get(precision, ()), isinstance(block, GenerationMixin)
+    able = FASTEST.get(precision, ())
     if block.onnx_file is not None:
         if engine not in _CLASSES:
-            engine = 'onnxruntime' if has_engine('onnxruntime') else 'openvino'
+            engine = 'onnxruntime' if is_installed('onnxruntime') else 'openvino'
         if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
-            raise InputError(
-                f'{block.onnx_file!r} has the precision that it was exported with, not '
-                f'{precision}: export it again'
-            )
+            raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
     elif engine == 'auto':
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
         for name in able[:-1] if is_on_cpu else ():
-            if has_engine(name):
+            if is_installed(name):
                 try:
                     return make_engine(block, name, precision)
                 except Exception as error:  # the libraries' own have no common base
@@ -95,9 +86,9 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         raise InputError(f"{engine} doesn't compute in {precision}{hint}")
     if engine == 'mxnet':
         return MXNetEngine(block, ctx, precision)
-    if not has_engine(engine):
-        raise MissingExtraError.of(engine, _EXTRAS[engine])
+    is_writer = isinstance(block, GenerationMixin)
     engine_class = _CLASSES[engine][is_writer]
-    if block.onnx_file is None:
-        return engine_class.of(block, precision)
-    return engine_class(block.onnx_file, precision, *[block] * is_writer)
+    MissingExtraError.check(engine_class.extra, *engine_class.packages)
+    if is_writer and not block.generates_in_onnx:
+        raise InputError(f"{engine} doesn't generate with {type(block).__name__}: engine='mxnet'")
+    return engine_class.of(block, precision)

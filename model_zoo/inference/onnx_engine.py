@@ -1,7 +1,8 @@
 """ONNX Runtime and OpenVINO as engines: both run a block's ONNX file, also to continue texts."""
 
-import abc
 import hashlib
+import importlib.metadata
+import importlib.util
 import json
 import logging
 import os
@@ -35,14 +36,20 @@ _FORMAT = 2  # raised when the exporter writes other graphs
 
 
 class OnnxEngine(Engine):
-    """Runs an ONNX file with the inputs that `export.export_onnx` gives it."""
+    """Runs an ONNX file with the inputs that `export.export_onnx` gives it.
+
+    A subclass has ``_open()``, which loads the file, and returns its `inputs` and `outputs`.
+    """
 
     library = None  #: its name in messages
+    extra = None  #: the extra that installs its packages
+    packages = ()
 
-    def __init__(self, path, precision='float32'):
+    def __init__(self, path, precision='float32', block=None):
         super().__init__()
         check_sums(sums_path(path))
         self.path, self.precision = path, precision
+        self.context_length = None if block is None else block.base.context_length
         problem = f'{self.library} cannot load {path!r}'
         # the libraries' own classes have no common base
         with reporting(problem, error_class=CheckpointError, errors=Exception):
@@ -50,18 +57,14 @@ class OnnxEngine(Engine):
         self.pools = self.outputs == ['sentence_embedding']
 
     @classmethod
-    def of(cls, block, precision='float32', **options):
-        """The engine of a block, whose ONNX file is made unless it is in the cache."""
-        precision_of_file = precision if precision == 'int8' else 'float32'
-        folder = make_writable_dir(os.path.join(default_root(), 'engines'))
-        name = _key(block, precision_of_file)
-        path = os.path.join(folder, f'{name}.onnx')
-        with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
-            if not os.path.exists(path):
-                logger.info('making the ONNX file of this model, once')
-                export = load_exporter().export_onnx
-                export(block, folder, name, block.fuses_in_onnx, precision_of_file)
-        return cls(path, precision, **options)
+    def is_installed(cls):
+        """Return whether its packages are installed."""
+        return all(map(importlib.util.find_spec, cls.packages))
+
+    @classmethod
+    def of(cls, block, precision='float32'):
+        """The engine of a block, whose ONNX file is made unless it has one, or the cache."""
+        return cls(block.onnx_file or _make_file(block, precision), precision, block)
 
     def feed(self, words, token_types, valid_length):
         """The file's inputs by their names; see `run`."""
@@ -78,17 +81,12 @@ class OnnxEngine(Engine):
         """Return a text's vector like the state of its only token, if the file computes vectors."""
         return [np.expand_dims(array, 1) for array in outputs] if self.pools else outputs
 
-    @abc.abstractmethod
-    def _open(self):
-        """Load the file; returns `inputs` and `outputs`."""
 
-
-def _key(block, precision):
-    """A name for the file: of the weights, the configuration, and the versions."""
-    import importlib.metadata  # slow to import
-
+def _make_file(block, precision):
+    """Return the path of a block's ONNX file in the cache, named after all that it depends on."""
     from ..onnx import reduces_range
 
+    precision = precision if precision == 'int8' else 'float32'
     versions = [importlib.metadata.version(name) for name in ('onnx', 'onnxruntime')]
     about = [_FORMAT, type(block).__name__, block.config.to_dict(), precision, versions]
     about.append(precision == 'int8' and reduces_range())
@@ -98,13 +96,21 @@ def _key(block, precision):
     for name in sorted(names):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(names[name].data().asnumpy()))
-    return digest.hexdigest()
+    name, folder = digest.hexdigest(), os.path.join(default_root(), 'engines')
+    path = os.path.join(make_writable_dir(folder), f'{name}.onnx')
+    with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
+        if not os.path.exists(path):
+            logger.info('making the ONNX file of this model, once')
+            export = load_exporter().export_onnx
+            export(block, folder, name, block.fuses_in_onnx, precision)
+    return path
 
 
 class OnnxRuntimeEngine(OnnxEngine):
     """Runs an ONNX file with ONNX Runtime; see `OnnxEngine`."""
 
     name, library = 'onnxruntime', 'ONNX Runtime'
+    extra, packages = 'onnx', ('onnx', 'onnxruntime')
 
     def _open(self):
         import onnxruntime
@@ -139,19 +145,14 @@ class OpenVINOEngine(OnnxEngine):
     """
 
     name, library = 'openvino', 'OpenVINO'
+    extra, packages = 'openvino', ('onnx', 'onnxruntime', 'openvino')
 
-    def __init__(self, path, precision='float32', most_tokens=0):
-        self._local, self._most_tokens = threading.local(), most_tokens  # 0 pads nothing
-        super().__init__(path, precision)
+    def __init__(self, path, precision='float32', block=None):
+        self._local = threading.local()
+        super().__init__(path, precision, block)
         wanted = _PRECISIONS[precision]
         if self.model.get_property('INFERENCE_PRECISION_HINT').get_type_name() != wanted:
             raise InputError(f'OpenVINO has no {precision} on this processor: take float32')
-
-    @classmethod
-    def of(cls, block, precision='float32', **options):
-        if precision == 'bfloat16' and not options:
-            options = {'most_tokens': block.base.context_length or sys.maxsize}
-        return super().of(block, precision, **options)
 
     def _open(self):
         import openvino
@@ -178,9 +179,11 @@ class OpenVINOEngine(OnnxEngine):
     def run(self, words, token_types, valid_length):
         if not hasattr(self._local, 'request'):
             self._local.request = self.model.create_infer_request()
-        length = words.shape[1]
-        step = max(1, 2 ** (length - 1).bit_length() // 16)
-        more = [(0, 0), (0, max(0, min(-length % step, self._most_tokens - length)))]
+        length, padding = words.shape[1], 0
+        if self.precision == 'bfloat16':
+            step = max(1, 2 ** (length - 1).bit_length() // 16)
+            padding = min(-length % step, (self.context_length or sys.maxsize) - length)
+        more = [(0, 0), (0, padding)]
         feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
         outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
         return self._as_states(
@@ -208,30 +211,17 @@ def _cut(output, length):
     return (slice(None), *(slice(length if size.is_dynamic else None) for size in sizes))
 
 
-#: beginnings of the names of inputs and outputs that hold the text before
-_PAST, _PRESENT = 'past_key_values', 'present'
-
-
 def _input_of(name):
     """The name that an output has as the next call's input."""
-    return name.replace(_PRESENT, _PAST)
+    return name.replace('present', 'past_key_values')
 
 
 class _GenerationEngine(OnnxEngine):
     """Runs a language model's ONNX file, for `model_zoo.generation.generate`."""
 
-    def __init__(self, path, precision, writer):
-        super().__init__(path, precision)
-        self.context_length, self.language_model = writer.context_length, self
-
-    @classmethod
-    def of(cls, block, precision='float32'):
-        if not block.generates_in_onnx:
-            raise InputError(
-                f"{type(block).__name__} doesn't generate with "
-                f"{cls.library}; MXNet does that: engine='mxnet'"
-            )
-        return super().of(block, precision, writer=block)
+    def __init__(self, path, precision, block):
+        super().__init__(path, precision, block)
+        self.language_model = self
 
     def collect_params(self):
         """No parameter of MXNet's, so the texts are on the CPU."""
@@ -260,31 +250,20 @@ class _GenerationEngine(OnnxEngine):
         before = {  # no keys
             name: np.zeros((len(words), shape[1], 0, shape[3]), np.float32)
             for name, shape in self.inputs.items()
-            if name.startswith(_PAST)
+            if name.startswith('past_key_values')
         }
         mask = np.arange(words.shape[1]) < lengths[:, None]
         positions = np.minimum(np.arange(words.shape[1]), lengths[:, None] - 1)
         return self._run(words, mask, positions, self.past_of(before))
 
     def _run(self, words, mask, positions, past):
-        names = 'input_ids', 'attention_mask', 'position_ids'
-        feed = {
-            name: np.ascontiguousarray(array.astype(np.int64))
-            for name, array in zip(names, (words, mask, positions))
-        }
+        feed = {'input_ids': words, 'attention_mask': mask, 'position_ids': positions}
+        feed = {name: np.ascontiguousarray(array, np.int64) for name, array in feed.items()}
         return self._compute(feed, past)
 
-    @abc.abstractmethod
-    def past_of(self, arrays, old=None):
-        """The past for `_compute`, from arrays by the names of inputs; `old` isn't needed more."""
-
-    @abc.abstractmethod
-    def arrays_of(self, past):
-        """The arrays of a past, by the names of inputs."""
-
-    @abc.abstractmethod
-    def _compute(self, feed, past):
-        """Scores, and the past of the next call."""
+    # An engine's `past_of(arrays, old)` makes the past for `_compute` from arrays by the names of
+    # inputs, and may use an old one; `arrays_of(past)` reverses it; `_compute(feed, past)` returns
+    # scores, and the past of the next call.
 
 
 class _State(NamedTuple):

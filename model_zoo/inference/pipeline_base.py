@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from .mxnet_engine import MXNetEngine
 __all__ = [
     'BATCH_ROWS',
     'Meter',
+    'PipelineOptions',
     'Row',
     'TooLargeError',
     'Work',
-    'our_options',
 ]
 
 # Most tokens of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
@@ -43,30 +43,17 @@ class TooLargeError(InputError):
     """A call that needs more than its limits."""
 
 
-#: what a call needs -> its name in messages, and the server's setting for it
-_COSTS = {
-    'rows': ('texts, with each label or choice, or windows', 'max_rows'),
-    'tokens': ('tokens', 'max_tokens'),
-    'answer': ('bytes of an answer', 'max_answer'),
-    'characters': ('characters, with each label or choice', 'max_body'),
-}
-
-
 class Meter:
-    """Counts what a call needs, and refuses the call as soon as it needs too much."""
+    """Counts what a call needs, and refuses it as soon as that is above a limit."""
 
     def __init__(self, **limits):
         self._left = limits
 
-    def add(self, name, count):
-        """Count something. The error for too much names the server's setting."""
-        self._left[name] -= count
-        if self._left[name] < 0:
-            unit, setting = _COSTS[name]
-            raise TooLargeError(
-                f'the request needs too many {unit}: ask for less at once, or serve with a larger '
-                f'`{setting}`'
-            )
+    def add(self, limit, count):
+        """Count something that the server's setting `limit` is about."""
+        self._left[limit] -= count
+        if self._left[limit] < 0:
+            raise TooLargeError(f'the request exceeds `{limit}`: ask for less at once')
 
 
 class Row(NamedTuple):
@@ -100,13 +87,10 @@ class Work(NamedTuple):
         return [row for of_item in self.rows for row in of_item]
 
 
-def our_options(options):
-    """Return options without transformers' ``truncation=True``, which changes nothing here."""
-    return {
-        name: value
-        for name, value in options.items()
-        if name != 'truncation' or value not in (True, 'longest_first')
-    }
+class PipelineOptions(CallOptions):
+    """Options of a pipeline's calls."""
+
+    truncation: Literal[True, 'longest_first'] = True  # transformers', which changes nothing here
 
 
 class Pipeline:
@@ -144,7 +128,7 @@ class Pipeline:
     #: if not 0, only this many of the model's outputs are kept, without padding
     token_outputs = 0
     #: options of a call
-    Options = CallOptions
+    Options = PipelineOptions
     #: whether a classifier's result is a number
     is_regression = False
     #: whether a tuple of two texts is one item
@@ -165,7 +149,6 @@ class Pipeline:
         self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
         self._defaults = self._given(defaults, {})
-        self._usual = None  # what `checked` returns for a call without options
 
     @overload
     def __call__(self, inputs: list[Any], **options: Any) -> list[Any]: ...
@@ -178,21 +161,18 @@ class Pipeline:
         An item is usually a str, depending on the task. Lists, tuples, arrays and pandas columns
         return a list. `options` are the task's. Raises InputError for an invalid item or option.
         """
-        checked = self.checked(options)
+        checked = self.checked(options) if options else self._usual
         is_pair = self.has_pairs and isinstance(inputs, tuple) and len(inputs) == 2
         if isinstance(inputs, (str, bytes, dict)) or (
             is_pair and isinstance(inputs[0], str) and isinstance(inputs[1], str)
         ):
-            (result,) = self._answers([inputs], checked)
+            (result,) = self.results(iter([inputs]), checked)
             return self._shown(result, inputs, options)
         if hasattr(inputs, 'tolist'):  # such as a column of pandas
             inputs = inputs.tolist()
         # a table is an iterable of its columns' names
         if hasattr(inputs, 'columns') or not isinstance(inputs, Iterable):
-            raise InputError(
-                f'{self.task} takes a text, or a list, a column or an iterable of texts, not a '
-                f'{type(inputs).__name__}'
-            )
+            raise InputError(f'{self.task} takes a text or texts, not a {type(inputs).__name__}')
         items = iter(inputs)
         results = (self._shown(result, None, options) for result in self.results(items, checked))
         return list(results) if isinstance(inputs, (list, tuple)) else results
@@ -215,7 +195,7 @@ class Pipeline:
         options = self.checked(options)
         rows = self._rows(items, options, meter)
         for item, item_rows in zip(items, rows):
-            meter.add('answer', self._answer_size(item, item_rows, options))
+            meter.add('max_answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
 
     def run_batch(self, rows):
@@ -269,13 +249,13 @@ class Pipeline:
             for text, pair in self._pairs(item, options):
                 pairs.append((text, pair))
                 if meter is not None:
-                    meter.add('rows', 1)
-                    meter.add('characters', len(text) + len(pair or ''))
+                    meter.add('max_rows', 1)
+                    meter.add('max_body', len(text) + len(pair or ''))
             counts.append(len(pairs) - before)
         rows, reduce = [], self._reduced and functools.partial(self._reduced, options=options)
         for encoding in self.tokenizer.encode_pairs(pairs, max_length or self.max_length):
             if meter is not None:
-                meter.add('tokens', len(encoding))
+                meter.add('max_tokens', len(encoding))
             rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
         rows = iter(rows)
         return [list(itertools.islice(rows, count)) for count in counts]
@@ -292,17 +272,17 @@ class Pipeline:
 
     def checked(self, options):
         """A call's options, checked, with the defaults of the others."""
-        if not options and self._usual is not None:
-            return self._usual
         given = self._given(options, self._defaults)
-        made = self._options(self.Options.model_construct(**given))
-        if not options:
-            self._usual = made
-        return made
+        return self._options(self.Options.model_construct(**given))
+
+    @functools.cached_property
+    def _usual(self):
+        """The checked options of a call without options."""
+        return self.checked({})
 
     def _given(self, options, defaults):
         """The options that are given, checked, and defaults of others."""
-        given = self.Options.read(our_options(options), f'option of {self.task}')
+        given = self.Options.read(options, f'option of {self.task}')
         return {**defaults, **{name: getattr(given, name) for name in given.model_fields_set}}
 
     def _text(self, item):
@@ -312,23 +292,21 @@ class Pipeline:
 
     def results(self, items, options):
         """Results one by one, in order, with `checked` options; reads the items as needed."""
-        pool, rows, tokens = [], [], 0
-        for group in iter(lambda: list(itertools.islice(items, ITEMS_TOGETHER)), []):
+        pool, rows, tokens, is_last = [], [], 0, False
+        while not is_last:
+            group = list(itertools.islice(items, ITEMS_TOGETHER))
+            is_last = len(group) < ITEMS_TOGETHER
             of_group = self._rows(group, options)
             pool += group
             rows += of_group
             tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
-            if tokens >= POOL_TOKENS or len(pool) >= POOL_ITEMS:
-                yield from self._answers(pool, options, rows)
-                pool, rows, tokens = [], [], 0
-        yield from self._answers(pool, options, rows)
-
-    def _answers(self, items, options, rows=None):
-        """The results of some items, whose rows may be known."""
-        rows = self._rows(items, options) if rows is None else rows
-        flat = [row for of_item in rows for row in of_item]
-        outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
-        for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
-            for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
-                outputs[index] = output
-        return self.finish(Work(items, rows, options), outputs)
+            if not is_last and tokens < POOL_TOKENS and len(pool) < POOL_ITEMS:
+                continue
+            work = Work(pool, rows, options)
+            flat = work.all_rows
+            outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
+            for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
+                for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
+                    outputs[index] = output
+            yield from self.finish(work, outputs)
+            pool, rows, tokens = [], [], 0

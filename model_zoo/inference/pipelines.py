@@ -15,7 +15,7 @@ from .classification import (
     ZeroShotClassification,
 )
 from .engines import make_engine
-from .pipeline_base import Pipeline, our_options
+from .pipeline_base import Pipeline
 from .text import TextGeneration
 from .tokens import FillMask, QuestionAnswering, TokenClassification
 from .vectors import FeatureExtraction, SentenceSimilarity
@@ -112,7 +112,7 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
     model = DEFAULT_MODELS.get(task) if model is None else model
     if model is None:
         raise InputError(f'name a model, such as the folder of one trained for {task or "a task"}')
-    options = {'exact': True, **our_options(options), 'ctx': ctx}
+    options = {'exact': True, **options, 'ctx': ctx}
     if isinstance(options.get('tokenizer'), str) and options.pop('tokenizer') != model:
         raise InputError('`tokenizer` is a name: leave it out, a model has its own')
     of_calls = {'max_length', 'batch_tokens'}

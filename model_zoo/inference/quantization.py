@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 from ..util.choices import CALIBRATION_MODES
 
-__all__ = ['choose_layers', 'leave_out', 'quantize']
+__all__ = ['leave_out', 'quantize']
 
 logger = logging.getLogger(__name__)
 
@@ -179,52 +179,6 @@ def _trace(block, batch):
         prefix = os.path.join(folder, 'float')
         block.export(prefix)
         return mx.model.load_checkpoint(prefix, 0)
-
-
-def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most_lost):
-    """Make a model in INT8, except for as few layers as possible, until its score suffices.
-
-    Parameters
-    ----------
-    layers, harm
-        See `leave_out`.
-    make : callable
-        ``make(exclude)`` is the model with all other layers quantized, and ``forward_of(made)`` its
-        function of a batch.
-    evaluate : callable
-        ``evaluate(forward) -> (score, report)``.
-    before : callable
-        ``before(batch)`` gives the outputs in float32.
-    metric : str
-        Name of the score.
-    most_lost : float
-        How much of the score INT8 may cost.
-
-    Returns
-    -------
-    (object, dict)
-        The model, and plain JSON: both reports, what is lost, and the layers in float32.
-    """
-    best, report = evaluate(before)
-    logger.info('float32: %s %.4f', metric, best)
-
-    def attempt(exclude):
-        made = make(exclude)
-        score, int8_report = evaluate(forward_of(made))
-        without = f' without {", ".join(exclude)}' if exclude else ''
-        logger.info('INT8%s: %s %.4f, of float32 %.4f', without, metric, score, best)
-        return score, int8_report, made
-
-    (score, int8_report, made), exclude = leave_out(
-        layers, harm, attempt, lambda tried: best - tried[0] <= most_lost
-    )
-    return made, {
-        'metric': metric,
-        'float32': report,
-        'int8': int8_report,
-        'lost': best - score,
-        'float32_layers': exclude,
-    }
 
 
 def leave_out(layers, harm, attempt, is_enough):

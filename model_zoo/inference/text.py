@@ -7,7 +7,7 @@ from ..errors import InputError
 from ..generation import StreamedText, generate, stream, text_of
 from ..generation.request import Temperature, TextOptions, Tokens
 from ..util.fields import Count, Flag, Size
-from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline
+from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline, PipelineOptions
 
 __all__ = ['TextGeneration', 'end_tokens']
 
@@ -38,7 +38,7 @@ class TextGeneration(Pipeline):
     task = 'text-generation'
     block_tasks = ('language_model',)
 
-    class Options(TextOptions):
+    class Options(TextOptions, PipelineOptions):
         max_new_tokens: Count | None = None
         max_length: Count | None = None
         do_sample: Flag = False
@@ -84,17 +84,15 @@ class TextGeneration(Pipeline):
         if options['new'] is not None:
             return options['new']
         if len(ids) >= options['all']:
-            raise InputError(
-                f'max_length is {options["all"]}, and a prompt has {len(ids)} tokens: raise it, or '
-                'give max_new_tokens'
-            )
+            problem = f'{options["all"]}: a prompt has {len(ids)} tokens; or give max_new_tokens'
+            raise InputError(problem, field='max_length')
         return options['all'] - len(ids)
 
     def results(self, items, options):
-        for group in iter(lambda: list(islice(items, ITEMS_TOGETHER)), []):
+        while group := list(islice(items, ITEMS_TOGETHER)):
             yield from self._answers(group, options)
 
-    def _answers(self, items, options, rows=None):
+    def _answers(self, items, options):
         prompts = [self.encode_prompt(item) for item in items]
         counts, results = [self.new_tokens(ids, options) for ids in prompts], [None] * len(items)
         for count in set(counts):
@@ -107,12 +105,10 @@ class TextGeneration(Pipeline):
                         self.engine.language_model, ids, count, **options['generate']
                     )
                 for place, prompt, texts in zip(chosen, ids, written):
-                    start = items[place] if options['full'] else ''
-                    added = (
-                        text_of(self.tokenizer, prompt, new.tokens, new.finish, True)
-                        for new in texts
-                    )
-                    results[place] = [{'generated_text': start + text} for text in added]
+                    start, results[place] = items[place] if options['full'] else '', []
+                    for new in texts:
+                        text = text_of(self.tokenizer, prompt, new.tokens, new.finish, True)
+                        results[place].append({'generated_text': start + text})
         return results
 
     def stream(self, text, **options):

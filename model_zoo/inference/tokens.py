@@ -14,8 +14,8 @@ from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
 from ..util.choices import STRATEGIES
-from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Size, Text
-from .pipeline_base import NUMBER, Pipeline, Row
+from ..util.fields import AnyText, Count, Fields, Flag, Size, Text
+from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
 
@@ -39,8 +39,8 @@ class _Windowed(Pipeline):
         """
         windows = split_windows(len(ids), room, room - stride) or [(0, 0)]
         if meter is not None:
-            meter.add('rows', len(windows))
-            meter.add('tokens', sum(extra + length for _, length in windows))
+            meter.add('max_rows', len(windows))
+            meter.add('max_tokens', sum(extra + length for _, length in windows))
         for first, length in windows:
             part = ids[first : first + length]
             seen, types, head = self.tokenizer.with_special_tokens(*asked, part)
@@ -77,7 +77,7 @@ class TokenClassification(_Windowed):
         """Whether the model learned labels of words, by their first tokens."""
         return self.block.config.extras.get('finetuning_task') == 'tagging'
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         aggregation_strategy: Literal[STRATEGIES] | None = None
         ignore_labels: Annotated[list[Text], Field(max_length=10_000)] = ['O']
         stride: Size | None = None
@@ -128,12 +128,9 @@ class TokenClassification(_Windowed):
         """A dict for each token of a window; with a strategy for words, for each word."""
         pieces, first, head = row.about
         tokens = list(zip(pieces, scores[head:], itertools.count(first + head)))
-        words = [[token] for token in tokens]
-        if strategy in _OF_WORD:
-            groups = itertools.groupby(tokens, key=lambda token: token[0][2])
-            words = [list(group) for _, group in groups]
-        entities = []
-        for word in words:
+        by_word, entities = strategy in _OF_WORD, []
+        for _, group in itertools.groupby(tokens, lambda each: each[0][2] if by_word else each[2]):
+            word = list(group)
             parts = [(piece, text[start:end]) for (piece, (start, end), _), *_ in word]
             shares = _OF_WORD.get(strategy, _OF_WORD['first'])([shares for _, shares, _ in word])
             best = int(shares.argmax())
@@ -198,7 +195,7 @@ class FillMask(Pipeline):
     block_tasks = ('masked_lm', 'pretraining')
     token_outputs = 1
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Count | None = 5
         targets: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
 
@@ -217,13 +214,9 @@ class FillMask(Pipeline):
         if word in known:
             return known[word]
         ids = self.tokenizer.encode(word, add_special_tokens=False).input_ids
-        piece = self.tokenizer.convert_ids_to_tokens(ids[:1])
-        warnings.warn(
-            f'{word!r:.80} of targets is not in the vocabulary: '
-            + (f'its first piece {piece[0]!r} is taken' if piece else 'it is left out'),
-            stacklevel=2,
-        )
-        return int(ids[0]) if piece else None
+        problem = f'{word!r:.80} of targets is not in the vocabulary: its first piece is used'
+        warnings.warn(problem, stacklevel=2)
+        return int(ids[0]) if len(ids) else None
 
     def _pairs(self, item, options):
         text, mask = self._text(item), self.tokenizer.mask_token
@@ -324,7 +317,7 @@ class QuestionAnswering(_Windowed):
         question: Annotated[AnyText, AfterValidator(_not_blank)]
         context: Annotated[AnyText, AfterValidator(_not_blank)]
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         top_k: Annotated[Count, Field(le=1000)] | None = 1
         handle_impossible_answer: Flag = False
         max_answer_len: Count | None = 15
@@ -338,16 +331,19 @@ class QuestionAnswering(_Windowed):
         if self.max_length is not None and not 8 <= length <= self.max_length:
             raise InputError(f'max_seq_len is {length}; it must be from 8 to {self.max_length}')
         stride = min(length // 2, 128) if given.doc_stride is None else given.doc_stride
+        top_k = given.top_k or 20
         if stride >= length:
             raise InputError(f'doc_stride is {stride}; it must be from 0 to max_seq_len, {length}')
         return {
-            'top_k': given.top_k or 20,
+            'top_k': top_k,
             'may_be_empty': given.handle_impossible_answer,
             'question': given.max_question_len,
             'longest': min(given.max_answer_len or length, length),
             'length': length,
             'stride': stride,
             'align': given.align_to_words,
+            # of a window; aligning to words can merge some
+            'candidates': 2 * top_k + 10 if given.align_to_words else top_k,
         }
 
     def _rows(self, items, options, meter=None):
@@ -360,16 +356,13 @@ class QuestionAnswering(_Windowed):
         asked, length, stride = asked[: options['question']], options['length'], options['stride']
         extra = self.tokenizer.pair_size() + len(asked)
         if length - extra <= stride:
-            raise InputError(
-                f'{self.task}: the question has {len(asked)} tokens; max_seq_len {length} less '
-                f'doc_stride {stride} has no room for them'
-            )
+            raise InputError(f'{self.task}: no room for the {len(asked)} tokens of the question')
         spans = seen.offsets, seen.word_ids  # computed at each access
         windows = self._windows((asked,), seen, length - extra, stride, extra, meter)
         return [row._replace(about=(spans, *place)) for row, place in windows]
 
     def _answer_size(self, item, rows, options):
-        return 4 * NUMBER * len(rows) * _candidates(options)
+        return 4 * NUMBER * len(rows) * options['candidates']
 
     def _finish(self, item, rows, outputs, options):
         answers, null_score = {}, NO_WINDOW
@@ -404,11 +397,6 @@ class QuestionAnswering(_Windowed):
         return {'score': 0.0, 'start': begin, 'end': stop, 'answer': context[begin:stop]}
 
 
-def _candidates(options):
-    """Return the number of a window's answers to examine; aligning to words can merge some."""
-    return 2 * options['top_k'] + 10 if options['align'] else options['top_k']
-
-
 def _best_spans(row, starts, ends, options):
     """(first token, last token, score) of a window's best answers, and the score of no answer."""
     _, head, _, length = row.about
@@ -421,6 +409,6 @@ def _best_spans(row, starts, ends, options):
     starts[0] = ends[0] = 0.0
     first, last = spans_within(places, places, options['longest'])
     scores = starts[first] * ends[last]
-    order = np.argsort(-scores, kind='stable')[: _candidates(options)]
+    order = np.argsort(-scores, kind='stable')[: options['candidates']]
     spans = zip(*(array[order].tolist() for array in (first, last, scores)))
     return spans, null_score

@@ -9,12 +9,18 @@ from ..errors import InputError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import pool
 from ..util.choices import POOLINGS
-from ..util.fields import AnyText, CallOptions, Fields, Flag
-from .pipeline_base import NUMBER, Pipeline
+from ..util.fields import AnyText, Fields, Flag
+from .pipeline_base import NUMBER, Pipeline, PipelineOptions
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
 Pooling = Literal[(*POOLINGS, 'model')]
+
+
+def unit_vectors(vectors):
+    """Return vectors, float32, in the last axis, scaled to Euclidean length 1; zeros stay zeros."""
+    vectors = np.asarray(vectors, np.float32)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 class Vectors(Pipeline):
@@ -65,7 +71,7 @@ class FeatureExtraction(Vectors):
 
     task = 'feature-extraction'
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         return_tensors: Flag = False
         pooling: Pooling | None = None
         normalize: Flag = False
@@ -80,16 +86,11 @@ class FeatureExtraction(Vectors):
     def _reduced(self, row, outputs, options):
         (states,), pooling = outputs, options.pooling
         result = states[None] if pooling is None else self._vector(states, pooling)
-        return [_units(result) if options.normalize else result]
+        return [unit_vectors(result) if options.normalize else result]
 
     def _finish(self, item, rows, outputs, options):
         ((result,),) = outputs
         return result if options.return_tensors else result.tolist()
-
-
-def _units(vectors):
-    """Vectors, in the last axis, scaled to length 1; zeros stay zeros."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 class SentenceSimilarity(Vectors):
@@ -106,7 +107,7 @@ class SentenceSimilarity(Vectors):
         source_sentence: AnyText
         sentences: Annotated[list[AnyText], Field(min_length=1)]
 
-    class Options(CallOptions):
+    class Options(PipelineOptions):
         pooling: Pooling = 'model'
 
     def _pairs(self, item, options):
@@ -120,18 +121,13 @@ class SentenceSimilarity(Vectors):
         return [self._vector(outputs[0], options.pooling)]
 
     def _finish(self, item, rows, outputs, options):
-        vectors = _units(np.stack([vector for (vector,) in outputs]))
+        vectors = unit_vectors(np.stack([vector for (vector,) in outputs]))
         similarities = (vectors[1:] @ vectors[0]).tolist()
         return similarities if isinstance(item, dict) else similarities[0]
 
 
 BLOCK = 4096  # vectors of the corpus whose products are in memory at once
 QUERIES = 1024  # and the queries of those products
-
-
-def unit_vectors(vectors):
-    """Vectors, float32, scaled to Euclidean length 1; zeros stay zeros."""
-    return _units(np.asarray(vectors, np.float32))
 
 
 def nearest(queries, blocks, k):

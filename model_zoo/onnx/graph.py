@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import copy
 import itertools
 import json
 import logging
@@ -21,10 +22,11 @@ _SMALL = 1024  # bytes of a weight that stays in the graph's file
 
 
 def save(model, path):
-    """Write a model, large weights to ``<path>_data``."""
+    """Write a model, large weights to ``<path>_data``; returns the paths."""
     import onnx
 
     external = weight_bytes(model) >= EXTERNAL_FROM
+    model = copy.deepcopy(model) if external else model  # which would lose its weights
     location = f'{os.path.basename(path)}_data'
     with reporting(f'cannot write {path!r}'):
         onnx.save_model(

@@ -50,9 +50,8 @@ def _expand_dims(writer, node):
 
 @translates('squeeze')
 def _squeeze(writer, node):
-    return writer.add(
-        'Squeeze', [*node.inputs, writer.ints(node.attrs['axis'])], rank=node.ranks[0]
-    )
+    axis = writer.ints(node.attrs['axis'])
+    return writer.add('Squeeze', [*node.inputs, axis], rank=node.ranks[0])
 
 
 @translates('Reshape')
@@ -171,13 +170,8 @@ OPERATORS['broadcast_maximum'] = _binary('Max')
 for _name, _op in {'lesser': 'Less', 'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():
     OPERATORS[f'broadcast_{_name}'] = _comparison(_op)
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, truth=True)
-for _name, _op in {
-    'plus': 'Add',
-    'minus': 'Sub',
-    'mul': 'Mul',
-    'div': 'Div',
-    'maximum': 'Max',
-}.items():
+_SCALARS = {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div', 'maximum': 'Max'}
+for _name, _op in _SCALARS.items():
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op)
 OPERATORS['_rminus_scalar'] = _with_scalar('Sub', swapped=True)
 

@@ -1,5 +1,6 @@
 """ONNX models in other precisions: float16, and products in integers of 8 bits."""
 
+import copy
 import functools
 import os
 import pathlib
@@ -63,7 +64,7 @@ class Quantizer:
 
         with tempfile.TemporaryDirectory() as folder:
             paths = [os.path.join(folder, name) for name in ('model.onnx', 'int8.onnx')]
-            files = save(_copy(self._model), paths[0])
+            files = save(self._model, paths[0])
             quantize_dynamic(
                 *paths,
                 op_types_to_quantize=self._op_types,
@@ -84,7 +85,7 @@ class Quantizer:
         from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 
         quantizer = QDQQuantizer(
-            _copy(self._typed),
+            copy.deepcopy(self._typed),
             per_channel=True,
             reduce_range=reduces_range(),
             weight_qType=QuantType.QInt8,
@@ -109,7 +110,7 @@ class Quantizer:
 
         with quiet(), tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'model.onnx')
-            files = save(_copy(self._model), path)
+            files = save(self._model, path)
             self._typed = load_model_with_shape_infer(pathlib.Path(path))
             calibrator = create_calibrator(
                 path,
@@ -125,9 +126,3 @@ class Quantizer:
 def _layer_name(node):
     """Return the name of the node's weight, without its endings."""
     return node.input[1].removesuffix('_transposed').removesuffix('_weight')
-
-
-def _copy(model):
-    copy = type(model)()
-    copy.CopyFrom(model)
-    return copy

@@ -10,11 +10,18 @@ import os
 import gluonnlp
 from mxnet.gluon.model_zoo import model_store
 
-from ..checkpoint.readers import WEIGHTS_NAMES, first_file, weights_in_folder
+from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import check_hash, default_root, download
-from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_at, files_in_folder
+from .files import (
+    ONNX_NAME,
+    VOCAB_ENDINGS,
+    VOCAB_NAMES,
+    Files,
+    SourceError,
+    files_in_folder,
+)
 from .places import is_place, local_path
 
 __all__ = ['in_repository']
@@ -202,12 +209,27 @@ def find_files(
             return Files()
         root = os.path.abspath(os.path.expanduser(root or default_root()))
         return _find_named(get_entry(model, dataset), root, weights)
-    path, source = local_path(path, weights, root)
-    files = dataclasses.replace(files_at(path, format), source=source)
-    if weights and files.weights is None and exported:
-        files = dataclasses.replace(files, weights=first_file(path, [ONNX_NAME]))
+    path, source = os.path.expanduser(os.fspath(path)), 'path'
+    if not os.path.isdir(path):
+        path, source = local_path(path, weights, root)
+    if os.path.isdir(path):
+        files = files_in_folder(path, format)
+    else:
+        if not os.path.exists(path) and os.path.isfile(path + '.index'):
+            path += '.index'
+        if not os.path.isfile(path):
+            raise InputError(f'no such file or folder: {path!r}')
+        folder, name = os.path.split(path)
+        is_vocab = name.endswith(VOCAB_ENDINGS) or name in VOCAB_NAMES
+        is_vocab = is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES)
+        given = {'weights': None, 'vocab': path} if is_vocab else {'weights': path}
+        files = dataclasses.replace(files_in_folder(folder or '.'), **given)
+    files = dataclasses.replace(files, source=source)
     if weights and files.weights is None:
-        raise no_weights(path, format)
+        onnx_file = os.path.join(path, ONNX_NAME)
+        if not (exported and os.path.isfile(onnx_file)):
+            raise no_weights(path, format)
+        files = dataclasses.replace(files, weights=onnx_file)
     if files.do_lower_case is None and model is not None and dataset is not None:
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
             lower = get_entry(model, dataset).do_lower_case
@@ -229,7 +251,7 @@ def no_weights(path, format=None):
     cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
     if os.path.isdir(best):  # the folder of a training is given by mistake
         cure = f'did you mean {best}?'
-    elif first_file(path, [ONNX_NAME]):
+    elif os.path.isfile(os.path.join(path, ONNX_NAME)):
         cure = 'its ONNX file can be used (serve, predict, pipeline), but not trained or converted'
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 

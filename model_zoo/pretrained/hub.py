@@ -113,7 +113,9 @@ def _get_model(name, revision, weights, local):
                 return True
         return False
 
-    modules = modules_in_folder(get(_SMALL, ''))
+    folder, modules = get(_SMALL, ''), []
+    if os.path.isfile(os.path.join(folder, MODULES_NAME)):
+        modules = modules_in_folder(folder)
     if modules:
         get([*_SMALL, 'config.json'], *(module.path for module in modules if module.path))
     folder = get(CONFIG_NAMES, '')

@@ -107,8 +107,7 @@ def _names(fields, model):
 def _fields_beside(files):
     """Return what `write_labels` wrote beside an exported graph."""
     match = _EXPORTED.fullmatch(files.weights or '')
-    path = f'{match[1]}-labels.json' if match else ''
-    return read_json(path, shape=dict) if os.path.isfile(path) else {}
+    return read_json(f'{match[1]}-labels.json', shape=dict, default={}) if match else {}
 
 
 def write_labels(prefix, names):

@@ -14,7 +14,7 @@ from ..errors import CheckpointError, InputError, UnknownNameError, reporting
 from ..util.arrays import pool
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
-from .files import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder, read_tokenizer_config
+from .files import MODULES_NAME, SENTENCE_CONFIGS, TOKENIZER_CONFIG, modules_in_folder
 
 __all__ = [
     'KNOWN',
@@ -121,8 +121,12 @@ def modules_of(files):
     return SentenceModules(steps=tuple(steps), **options, **settings)
 
 
+def _fields_in(folder, name):
+    return read_json(os.path.join(folder, name), shape=dict, default={})
+
+
 def _read_pooling(folder):
-    fields = read_tokenizer_config(folder, 'config.json')
+    fields = _fields_in(folder, 'config.json')
     modes = fields.get('pooling_mode')
     if modes is None:
         modes = [mode for mode, name in _MODES.items() if fields.get(name)] or ['mean']
@@ -133,7 +137,7 @@ def _read_pooling(folder):
 
 
 def _read_dense(folder):
-    fields = read_tokenizer_config(folder, 'config.json')
+    fields = _fields_in(folder, 'config.json')
     source = fields.get('module_input_name', 'sentence_embedding')
     target = fields.get('module_output_name') or source
     name = str(fields.get('activation_function', 'Tanh')).rpartition('.')[2]
@@ -151,12 +155,12 @@ def _read_dense(folder):
 
 def _settings(folder, transformer):
     """Return how sentences are prepared for the first part, in the folder `transformer`."""
-    names = [name for name in SENTENCE_CONFIGS if os.path.isfile(os.path.join(transformer, name))]
-    fields = read_tokenizer_config(transformer, names[0]) if names else {}
+    found = (_fields_in(transformer, name) for name in SENTENCE_CONFIGS)
+    fields = next(filter(None, found), {})
     length = fields.get('max_seq_length')
     if length is None:
-        length = read_tokenizer_config(transformer).get('model_max_length')
-    model = read_tokenizer_config(folder, 'config_sentence_transformers.json')
+        length = _fields_in(transformer, TOKENIZER_CONFIG).get('model_max_length')
+    model = _fields_in(folder, 'config_sentence_transformers.json')
     shape = {'prompts': dict[str, str | None] | None, 'default_prompt_name': str | None}
     with reporting(f'cannot read the prompts in {folder!r}', errors=ValueError):
         check_json(model, shape)

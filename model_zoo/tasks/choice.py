@@ -24,7 +24,7 @@ from .task import Task, check_room, encode_several, hold_out, warn_if_cut
 
 __all__ = ['ChoiceTask', 'StoryTask', 'SwagExample', 'read_story_cloze', 'read_swag']
 
-_ID, _CONTEXT, _START, _ENDING, _LABEL = 'fold-ind', 'sent1', 'sent2', 'ending', 'label'
+_ID, _CONTEXT, _START, _LABEL = 'fold-ind', 'sent1', 'sent2', 'label'
 _TEXT, _CHOICES = 'context', 'choices'
 
 
@@ -62,7 +62,7 @@ def read_swag(source, segment='data', encoding=None):
                 yield where, guid, (fields.get(_TEXT), ''), fields[_CHOICES], label
                 continue
             _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where)
-            names = (f'{_ENDING}{number}' for number in itertools.count())
+            names = (f'ending{number}' for number in itertools.count())
             endings = [fields[name] for name in itertools.takewhile(fields.__contains__, names)]
             yield where, guid, (fields[_CONTEXT], fields[_START]), endings, label
 

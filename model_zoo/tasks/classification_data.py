@@ -9,6 +9,7 @@ Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 
 """
 
 import dataclasses
+import itertools
 import logging
 import os
 from collections.abc import Mapping
@@ -143,20 +144,17 @@ class DataSet:
         """Return the path or rows of a segment; None if GluonNLP downloads it."""
         if self.is_custom:
             return self.files[segment]
-        variable = os.environ.get(self.data_dir_variable or '') if data_dir is None else data_dir
-        places = [os.path.join(variable, name) for name in (*self.folders, '') if variable]
+        own = os.environ.get(self.data_dir_variable or '') if data_dir is None else data_dir
+        folders = [os.path.join(own, name) for name in (*self.folders, '') if own]
         if data_dir is None:  # a folder of the task, or the one that GLUE's program fills
-            places += [
-                os.path.join(parent, x) for parent in ('', 'glue_data') for x in self.folders
-            ]
-        for path in (os.path.join(place, name) for place in places for name in self.files[segment]):
-            if is_table(path):
-                return path
-        if data_dir is None and self.gluonnlp_name is not None:
-            return None
-        place = '' if data_dir is None else f' in {os.fspath(data_dir)!r}'
-        problem = f'there is no {segment} set of {self.name}{place}'
-        raise InputError(f'{problem}; {self._advice(segment)}')
+            folders += [os.path.join(x, name) for x in ('', 'glue_data') for name in self.folders]
+        paths = (os.path.join(folder, name) for folder in folders for name in self.files[segment])
+        found = next(filter(is_table, paths), None)
+        if found is None and (data_dir is not None or self.gluonnlp_name is None):
+            place = '' if data_dir is None else f' in {os.fspath(data_dir)!r}'
+            problem = f'there is no {segment} set of {self.name}{place}'
+            raise InputError(f'{problem}; {self._advice(segment)}')
+        return found
 
     def _advice(self, segment):
         names = ' or '.join(self.files[segment])
@@ -171,7 +169,14 @@ class DataSet:
             options = {'encoding': self.encoding, 'header': layout.header, 'keep_blank': True}
             return layout, read_records(source, parts, segment, **options)
         if source is None:
-            return self._download(segment)
+            from gluonnlp.data import classification
+
+            with downloading(f'the {segment} set of {self.name}', self._advice(segment)):
+                rows = classification.get_task(self.gluonnlp_name).get_dataset(segment=segment)
+            count, name = len(self.layouts[0].text), f"{self.name}'s {segment} set"
+            places = (Where(name, number, unit='row') for number in itertools.count())
+            cells = (dict(enumerate(row)) for row in rows)
+            return Layout(tuple(range(count)), count), zip(places, cells)
         where, first = next(read_records(source, format='tsv', header=False))
         cells = list(first.values())
         layout = next((each for each in self.layouts if each.fits(cells, segment)), None)
@@ -185,17 +190,6 @@ class DataSet:
             column, value = layout.where
             records = (each for each in records if each[1].get(column, '').strip() == value)
         return layout, records
-
-    def _download(self, segment):
-        from gluonnlp.data import classification
-
-        with downloading(f'the {segment} set of {self.name}', self._advice(segment)):
-            rows = classification.get_task(self.gluonnlp_name).get_dataset(segment=segment)
-        count, source = len(self.layouts[0].text), f"{self.name}'s {segment} set"
-        return Layout(tuple(range(count)), count), (
-            (Where(source, number, unit='row'), dict(enumerate(cells)))
-            for number, cells in enumerate(rows)
-        )
 
 
 #: number of parts of a row in memory -> their columns
@@ -332,7 +326,6 @@ def custom_task(
     multi_label=False,
     header=None,
     files=None,
-    name='custom',
     **options,
 ):
     """Return a task in the user's rows, of any source of `read_records`.
@@ -382,9 +375,9 @@ def custom_task(
     target = Number() if regression else (LabelSet if multi_label else Classes)(names)
     if header is None:
         header = any(isinstance(column, str) for column in columns)
-    layout = Layout(tuple(columns[:count]), *(columns[count:] or [None]), header)
-    submissions = {'test': f'{name}.tsv'}
-    return DataSet(name, target, (layout,), files, submissions, is_custom=True, **options)
+    layouts = (Layout(tuple(columns[:count]), *(columns[count:] or [None]), header),)
+    submissions = {'test': 'custom.tsv'}
+    return DataSet('custom', target, layouts, files, submissions, is_custom=True, **options)
 
 
 def infer_labels(task):
@@ -395,7 +388,7 @@ def infer_labels(task):
     if not task.target.has_classes or task.labels is not None:
         return task
     if 'train' not in task.files:
-        _ = task.num_labels  # which raises an error
+        raise InputError('the labels are unknown: name them, or use a training file')
     source, layout = task.find('train'), task.layouts[0]
     names = class_names(source, layout.label)
     if names is not None:
@@ -470,13 +463,18 @@ def _read(task, source, segment, parse):
     """Read the examples of a set; `parse` makes a label of a text."""
     layout, records = task.open(source, segment)
     width, takes_several = len(layout.text), task.target.takes_several
+    is_test = segment.startswith('test')
     # QQP has rows with an empty question, which everybody keeps
     may_be_empty = [task.tolerant] * width + [takes_several]
+    fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
+    if not is_test:
+        fields[layout.label] = 'label_column'
     columns, examples, labels, broken, skipped = None, [], {None: None}, [], 0
     records = enumerate(records)
     for number, (where, row) in records:
         if columns is None:
-            columns, guid = _columns_of(row, layout, segment.startswith('test'), where)
+            columns = [choose_columns(row, [x], (), fields[x], where)[0] for x in fields]
+            guid = next((name for name in ('index', 'id') if is_test and name in row), None)
         cells = [row.get(column) for column in columns]
         if task.tolerant and None in cells:
             broken.append(where.line)
@@ -522,16 +520,6 @@ def _read(task, source, segment, parse):
     if not examples:
         raise InputError(f'{name} has no rows that can be used')
     return examples
-
-
-def _columns_of(row, layout, is_test, where):
-    """Return the columns of texts and label in a file, and of a test set's ids, if any."""
-    fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
-    if not is_test:
-        fields[layout.label] = 'label_column'
-    columns = [choose_columns(row, [x], (), field, where)[0] for x, field in fields.items()]
-    own = (column for column in ('index', 'id') if is_test and column in row)
-    return columns, next(own, None)
 
 
 def field_text(value):

@@ -35,11 +35,18 @@ def fit_head(dense, vectors, labels, class_weight=None, seed=0):
     scale = float(vectors.std()) or 1.0  # one factor for all: the strengths are comparable
     scaled = vectors / scale
     if labels.ndim == 2:
-        fits = [_binary(scaled, column, class_weight, seed) for column in labels.T]
-        *parts, strengths = zip(*fits)
-        weight, bias = map(np.concatenate, parts)
+        columns = labels.T.astype(int)
+        fits = [_classes(scaled, column, 2, class_weight, seed) for column in columns]
+        weight = np.stack([weight[1] - weight[0] for weight, _, _ in fits])
+        bias = np.stack([bias[1] - bias[0] for _, bias, _ in fits])
+        strengths = [strength for _, _, strength in fits]
     elif labels.dtype.kind == 'f':
-        weight, bias, *strengths = _ridge(scaled, labels.astype(np.float32))
+        from sklearn.linear_model import RidgeCV
+
+        model = RidgeCV(alphas=[1 / strength for strength in STRENGTHS])
+        model.fit(scaled, labels.astype(np.float32))
+        weight, bias = model.coef_.reshape(1, -1), np.reshape(model.intercept_, 1)
+        strengths = [1 / model.alpha_]
     else:
         weight, bias, *strengths = _classes(scaled, labels, units, class_weight, seed)
     dense.weight.set_data(mx.nd.array(weight / scale))
@@ -48,13 +55,6 @@ def fit_head(dense, vectors, labels, class_weight=None, seed=0):
     shown = ' to '.join(f'{each:g}' for each in strengths[:1] + strengths[1:][-1:])
     kind = 'ridge' if labels.dtype.kind == 'f' and labels.ndim == 1 else 'logistic'
     return f'{kind} regression{shown and f", C = {shown}"}'
-
-
-def _ridge(vectors, labels):
-    from sklearn.linear_model import RidgeCV
-
-    model = RidgeCV(alphas=[1 / strength for strength in STRENGTHS]).fit(vectors, labels)
-    return model.coef_.reshape(1, -1), np.reshape(model.intercept_, 1), 1 / model.alpha_
 
 
 def _classes(vectors, labels, units, class_weight, seed):
@@ -71,11 +71,6 @@ def _classes(vectors, labels, units, class_weight, seed):
         intercepts = np.concatenate([-intercepts, intercepts]) / 2
     weight[classes], bias[classes] = coefficients, intercepts
     return weight, bias, model.C
-
-
-def _binary(vectors, labels, class_weight, seed):
-    weight, bias, strength = _classes(vectors, labels.astype(int), 2, class_weight, seed)
-    return weight[1:] - weight[:1], bias[1:] - bias[:1], strength
 
 
 def _logistic(vectors, labels, class_weight, seed):

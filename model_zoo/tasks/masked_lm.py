@@ -11,7 +11,6 @@ import time
 
 import mxnet as mx
 import numpy as np
-from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
 from ..layers.losses import cross_entropy
@@ -56,12 +55,8 @@ class MaskedLMTask(TextTask):
     title = 'pre-trained further'
     command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
-    most_batches, shuffles_dev = None, False
+    most_batches, shuffles_dev, _objective = None, False, None
     num_processes = property(lambda self: self.settings.num_workers)
-
-    def __init__(self, settings):
-        super().__init__(settings)
-        self._objective = None
 
     def files(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""
@@ -318,68 +313,32 @@ class PretrainingTask(MaskedLMTask):
 TERMS = ('mlm', 'nsp')
 
 
-class PretrainingLoss(HybridBlock):
-    """The losses of the masked language model and, where there is one, of the next sentence.
+def pretraining_objective(model, accuracies=True):
+    """Return the objective of pre-training: the sum of 'mlm' and 'nsp', or 'mlm' alone.
 
-    Inputs
-    ------
-    masked_lm : (batch, positions, vocab_size), float32
-        Scores.
-    masked_ids : (batch, positions)
-        The words that were masked.
-    masked_weights : (batch, positions)
-        1, or 0 where `masked_ids` is padding.
-    next_sentence : (batch, 2), float32, optional
-        Scores.
-    next_sentence_labels : (batch,), optional
-        0: the second sentence follows the first; 1: it's a random one.
-
-    Outputs
-    -------
-    A list of arrays of shape (1,): the mean over the masked words, the mean over the batch and,
-    with `accuracies`, how many of each were predicted right.
+    These are the means over the masked words and over the samples; with `accuracies`, how many of
+    each were predicted right follows.
 
     Source: Devlin et al., "BERT", section 3.1; run_pretraining.py of google-research/bert.
     """
-
-    def __init__(self, accuracies=True, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._accuracies = accuracies
-
-    def hybrid_forward(
-        self,
-        F,
-        masked_lm,
-        masked_ids,
-        masked_weights,
-        next_sentence=None,
-        next_sentence_labels=None,
-    ):
-        words = F.cast(masked_ids, 'float32')
-        words = F.where(masked_weights, words, -F.ones_like(words))  # -1 isn't counted
-        pairs = [(masked_lm, words)]
-        if next_sentence is not None:
-            pairs.append((next_sentence, F.cast(next_sentence_labels, 'float32')))
-        terms = [cross_entropy(F, scores, labels) for scores, labels in pairs]
-        if self._accuracies:
-            hits = [F.argmax(F.BlockGrad(scores), axis=-1) == labels for scores, labels in pairs]
-            terms += [F.reshape(F.sum(hit), shape=(1,)) for hit in hits]
-        return terms
-
-
-def pretraining_objective(model, accuracies=True):
-    """Return the objective of pre-training: the sum of 'mlm' and 'nsp', or 'mlm' alone."""
     names = model.pretraining_terms
     with_sentences = names == TERMS
-    loss = PretrainingLoss(accuracies)
-    loss.hybridize(static_alloc=True)
 
     def terms(batch):
         scores = model(*batch.inputs, batch.masked_positions)
-        scores = scores if with_sentences else [scores]
-        words, *pairs = (array.astype('float32', copy=False) for array in scores)
-        labels = [batch.next_sentence_labels] if with_sentences else []
-        return loss(words, batch.masked_ids, batch.masked_weights, *pairs, *labels)
+        words = batch.masked_ids.astype('float32')
+        words = mx.nd.where(batch.masked_weights, words, -mx.nd.ones_like(words))  # -1: padding
+        pairs = [(scores, words)]
+        if with_sentences:
+            sentences = batch.next_sentence_labels.astype('float32')
+            pairs = [(scores[0], words), (scores[1], sentences)]
+        pairs = [(array.astype('float32', copy=False), labels) for array, labels in pairs]
+        with words.context:
+            arrays = [cross_entropy(mx.nd, scores, labels) for scores, labels in pairs]
+        if accuracies:
+            hits = [scores.detach().argmax(axis=-1) == labels for scores, labels in pairs]
+            arrays += [hit.sum().reshape((1,)) for hit in hits]
+        return arrays
 
     return Objective(
         terms,
@@ -435,9 +394,7 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
 
 def formatted_terms(record, losses, accuracies):
     """Format the losses and accuracies of a record as in GluonNLP's log."""
-    kinds, parts = (('loss', losses, 1), ('acc', accuracies, 100)), []
-    for term in TERMS:
-        for kind, form, scale in kinds:
-            if f'{term}_{kind}' in record:
-                parts.append(f'{term}_{kind}={record[f"{term}_{kind}"] * scale:{form}}')
+    kinds = ('loss', losses, 1), ('acc', accuracies, 100)
+    names = [(f'{term}_{kind}', form, scale) for term in TERMS for kind, form, scale in kinds]
+    parts = [f'{n}={record[n] * scale:{form}}' for n, form, scale in names if n in record]
     return '\t'.join(parts)

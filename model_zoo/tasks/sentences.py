@@ -69,7 +69,13 @@ def read_sentences(
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'{" ".join(text_columns)!r}: must be two or three', field='text_columns')
     kind, examples, skipped = None, [], 0
-    for where, row in _records(source, segment, encoding):
+    rows = source if is_path(source) else keep_rows(source)
+    # a third part is a score, or a text that doesn't match
+    first = rows[0] if isinstance(rows, list) and rows else None
+    scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
+    third = ('sentence1', 'sentence2', 'score') if scored else TEXT_COLUMNS[1]
+    records = read_records(rows, {2: TEXT_COLUMNS[0], 3: third}, segment, encoding=encoding)
+    for where, row in records:
         if kind is None:
             text_columns = choose_columns(row, text_columns, TEXT_COLUMNS, 'text_columns', where)
             if score_column is not None:
@@ -89,15 +95,6 @@ def read_sentences(
     if skipped:
         logger.warning('%s: skipped %d rows without a text', segment, skipped)
     return SentenceSet(kind, examples)
-
-
-def _records(source, segment, encoding):
-    rows = source if is_path(source) else keep_rows(source)
-    # a third part is a score, or a text that doesn't match
-    first = rows[0] if isinstance(rows, list) and rows else None
-    scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
-    third = ('sentence1', 'sentence2', 'score') if scored else TEXT_COLUMNS[1]
-    return read_records(rows, {2: TEXT_COLUMNS[0], 3: third}, segment, encoding=encoding)
 
 
 def _score(value, where):
@@ -182,7 +179,9 @@ class SentenceTask(Task):
 
     def forward(self, model, batch):
         """Compute vectors (batch, texts, units)."""
-        return vectors_of(lambda flat: model(*flat.inputs), batch)
+        shape = batch.words.shape
+        inputs = (array.reshape((-3, 0)[: array.ndim - 1]) for array in batch.inputs)
+        return model(*inputs).reshape((*shape[:2], -1))
 
     def loss(self, model, batch):
         vectors, settings = self.forward(model, batch), self.settings
@@ -224,13 +223,6 @@ class SentenceTask(Task):
 
     def results(self):
         return {'task': self.trained_for, 'loss': self.settings.loss}
-
-
-def vectors_of(forward, batch):
-    """Compute vectors (batch, texts, units) by a forward of single texts."""
-    shape = batch.words.shape
-    flat = type(batch)(*(array.reshape((-3, 0)[: array.ndim - 1]) for array in batch.inputs))
-    return forward(flat).reshape((*shape[:2], -1))
 
 
 def _cosines(vectors):

@@ -46,11 +46,6 @@ LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': (
 NUM_BUCKETS = 10
 
 
-def text_column():
-    """Declare the field with the column of texts."""
-    return setting(None, 'column of the texts, if a file is a table', 'usual free')
-
-
 class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=5e-5):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
@@ -70,10 +65,7 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers', 'usual')
     multi_label: bool = setting(
-        False,
-        'a text has any number of labels, separated by commas',
-        'usual',
-        excludes='regression',
+        False, 'any number of labels a text, separated by commas', 'usual', excludes='regression'
     )
     method: str = setting(
         'full',
@@ -221,7 +213,7 @@ class LanguageModelSettings(
 
     title = 'text'
 
-    text_column: str | None = text_column()
+    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual free')
     max_length: int | None = token_limit(None, "of a block; default: the model's", 'block_size')
     tgt_len: Count | None = setting(None, "of Transformer-XL's segments; default: the model's")
     ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
@@ -231,10 +223,7 @@ class LanguageModelSettings(
         None, 'at most N byte pairs or words', 'usual', excludes='vocab_file', needs='from_scratch'
     )
     cutoffs: list[int] | None = setting(
-        None,
-        "where Transformer-XL's vocabulary is split",
-        flag={'nargs': '*'},
-        needs='from_scratch',
+        None, "splits of Transformer-XL's vocabulary", flag={'nargs': '*'}, needs='from_scratch'
     )
 
     def derived(self):
@@ -256,9 +245,7 @@ class SampleSettings(Settings):
     max_predictions_per_seq: Count = setting(20, 'masks per sample')
     masked_lm_prob: float = setting(0.15, 'share of masked tokens', above=0, at_most=1)
     short_seq_prob: float = setting(0.1, 'share of shorter samples', at_least=0, at_most=1)
-    whole_word_mask: bool = setting(
-        False, 'mask all pieces of a word or none', aliases='do_whole_word_mask'
-    )
+    whole_word_mask: bool = setting(False, 'mask whole words', aliases='do_whole_word_mask')
 
 
 def _samples_in(path):
@@ -288,7 +275,7 @@ class MaskedLMSettings(
         None, 'instead of `train_file`: .npz or epoch_N.json, or their folder', 'usual'
     )
     dev_data: str | None = setting(None, '.npz, or their folder', 'free', excludes='dev_file')
-    text_column: str | None = text_column()
+    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual free')
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(1, 'processes; 0: a thread of this one', 'free', at_least=0)
 

@@ -150,10 +150,11 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
         questions.append(Question(*found))
     if not ids:
         raise InputError(f'{path} has no questions')
-    if any(question.answers is not None for question in questions):
+    known = [question for question in questions if question.answers is not None]
+    if known:
         unknown = [question.id for question in questions if question.answers is None]
         skipped += [InputError(f'{path}: the question {name!r} has no answers') for name in unknown]
-        questions = [question for question in questions if question.answers is not None]
+        questions = known
     if skipped and (strict or not questions):
         raise skipped[0]
     if skipped:
@@ -201,9 +202,16 @@ def _read_entries(source, path, digest, encoding):
 def _entries(row, number):
     """Return the questions of an article, or of a row."""
     if 'paragraphs' not in row:
-        answers = _answers(row)
-        is_impossible = None if answers is None else not answers
-        entries = [{'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}]
+        answers = row.get('answers')
+        if answers is None and 'answer' in row:
+            known = row['answer'] is not None
+            answers = {'text': [row['answer']] * known, 'answer_start': [row.get('start')] * known}
+        if isinstance(answers, dict):  # the hub's form
+            pairs = zip(answers['text'], np.asarray(answers['answer_start']).tolist())
+            answers = [{'text': text, 'answer_start': start} for text, start in pairs]
+        entries = [{'id': number, **row, 'answers': None if answers is None else list(answers)}]
+        if answers is not None:
+            entries[0].setdefault('is_impossible', not entries[0]['answers'])
     else:
         check_json(row['paragraphs'], list, 'paragraphs')
         entries = []
@@ -215,18 +223,6 @@ def _entries(row, number):
         for answer in entry.get('answers') or ():
             check_json(answer, {'text': AnyText}, 'answers')
     return entries
-
-
-def _answers(row):
-    """Return a row's answers in SQuAD's form, or None."""
-    answers = row.get('answers')
-    if answers is None and 'answer' in row:
-        known = row['answer'] is not None
-        return [{'text': row['answer'], 'answer_start': row.get('start')}] if known else []
-    if isinstance(answers, dict):  # the hub's form
-        pairs = zip(answers['text'], np.asarray(answers['answer_start']).tolist())
-        return [{'text': text, 'answer_start': start} for text, start in pairs]
-    return None if answers is None else list(answers)
 
 
 def _answers_of(entry, version_2, training):
@@ -244,28 +240,21 @@ def _answers_of(entry, version_2, training):
     if not training or not texts:
         return texts, None, None
     for number, answer in enumerate(answers):
-        start = _place(answer, entry['context'])
-        if start is not None:
-            return (answer['text'], *texts[:number], *texts[number + 1 :]), start, None
+        text, given = answer['text'], answer.get('answer_start')
+        with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
+            start = int(given)
+            is_place = start >= 0 and (start == given or isinstance(given, str))
+            if is_place and text.strip() and entry['context'].startswith(text, start):
+                return (text, *texts[:number], *texts[number + 1 :]), start, None
     place = f'{answers[0].get("answer_start")!r:.40}'
     return None, None, f'has the answer {texts[0]!r}, which is not at its answer_start {place}'
-
-
-def _place(answer, context):
-    """Return where an answer begins, or None if it isn't there."""
-    text, start = answer['text'], answer.get('answer_start')
-    with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
-        whole = int(start)
-        is_whole = whole == start or isinstance(start, str)
-        if is_whole and text.strip() and whole >= 0 and context.startswith(text, whole):
-            return whole
-    return None
 
 
 # The white space at which the originals part words; more kinds separate words for the tokenizer.
 _WORD = re.compile('[^ \t\r\n\u202f]+')
 
 
+@functools.lru_cache(maxsize=1)
 def split_words(text):
     """Return the words of a text between white space, and the places where they begin."""
     matches = list(_WORD.finditer(text))
@@ -295,39 +284,38 @@ class SquadEncoding(NamedTuple):
 def encode_squad(squad, tokenizer):
     """Encode a set: return its `SquadEncoding`."""
 
-    def encode(texts, unit):
+    def encode(texts, unit=''):
         # without a length, texts over the model's would be warned of: windows cut them
         pairs = [(text, None) for text in texts]
         rows = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
         name = os.path.basename(squad.path)
         return tqdm(rows, name, len(pairs), unit=f' {unit}', disable=None, leave=False)
 
-    encoding = SquadEncoding([], [], [], np.full((len(squad), 2), -1, np.int32))
+    paragraphs, words, spans = [], [], np.full((len(squad), 2), -1, np.int32)
     starts = []  # of each paragraph's words
     for text, row in zip(squad.paragraphs, encode(squad.paragraphs, 'paragraphs')):
         starts.append(split_words(text)[1])
         places = np.array([start for start, _ in row.offsets], np.int64)
-        encoding.paragraphs.append(row.input_ids)
-        encoding.words.append(np.searchsorted(starts[-1], places, side='right') - 1)
-    texts = [question.text for question in squad]
-    encoding.questions.extend(row.input_ids for row in encode(texts, 'questions'))
-    learned = [number for number, q in enumerate(squad) if q.start is not None]
+        paragraphs.append(row.input_ids)
+        words.append(np.searchsorted(starts[-1], places, side='right') - 1)
+    questions = [row.input_ids for row in encode([q.text for q in squad], 'questions')]
+    learned = [number for number, question in enumerate(squad) if question.start is not None]
     answers = [squad[number].answers[0] for number in learned]
     prefixes = dict.fromkeys(('', tokenizer.word_prefix or ''))
     # the ids of each answer alone, and behind another word
-    forms = [[row.input_ids for row in encode([p + a for a in answers], '')] for p in prefixes]
+    forms = [[row.input_ids for row in encode([p + a for a in answers])] for p in prefixes]
     for number, answer, *ids in zip(learned, answers, *forms):
         _, _, paragraph, _, start = squad[number]
         ends = np.searchsorted(starts[paragraph], [start, start + len(answer) - 1], side='right')
-        pieces, words = encoding.paragraphs[paragraph], encoding.words[paragraph]
-        encoding.spans[number] = _answer_span(pieces, words, *np.maximum(ends - 1, 0), ids)
-    return encoding
+        first, last = np.maximum(ends - 1, 0)  # words
+        first = np.searchsorted(words[paragraph], first, side='left')
+        last = np.searchsorted(words[paragraph], last, side='right') - 1
+        spans[number] = _answer_span(paragraphs[paragraph], first, last, ids)
+    return SquadEncoding(paragraphs, words, questions, spans)
 
 
-def _answer_span(ids, words, first_word, last_word, forms):
-    """Return the first and last piece of an answer in the words from the first to the last."""
-    first = np.searchsorted(words, first_word, side='left')
-    last = np.searchsorted(words, last_word, side='right') - 1
+def _answer_span(ids, first, last, forms):
+    """Return the first and last piece of an answer in the pieces from `first` to `last`."""
     for answer in forms:
         size = len(answer)
         for start in range(first, last - size + 2 if size else first):
@@ -360,13 +348,12 @@ class SquadFeatures(collections.abc.Sequence):
         if max_seq_length <= max_query_length + 3:
             problem = f'{max_seq_length} must be more than `max_query_length` + 3'
             raise InputError(problem, field='max_length')
-        self.squad = squad
-        self.encoding = encoding
-        self.tokenizer = tokenizer
+        self.squad, self.encoding, self.tokenizer = squad, encoding, tokenizer
+        self.normalized = functools.cache(tokenizer.normalized)
         self._max_query_length = max_query_length
         cut = sum(len(ids) > max_query_length for ids in encoding.questions)
         warn_if_cut(cut, len(encoding.questions), 'questions', max_query_length)
-        rows, bounds = [], [0]
+        rows, self._bounds = [], [0]
         for number, question in enumerate(squad):
             room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()
             size = len(encoding.paragraphs[question.paragraph])
@@ -375,27 +362,24 @@ class SquadFeatures(collections.abc.Sequence):
                 problem = f'{doc_stride} must be at most {room}, the room beside {question.id!r}'
                 raise InputError(problem, field='doc_stride')
             rows += [(number, *window) for window in windows]
-            bounds.append(len(rows))
+            self._bounds.append(len(rows))
         #: question, first piece and number of pieces of each window
         self.rows = np.array(rows, dtype=np.int32).reshape(-1, 3)
-        self._bounds = bounds
 
     def __len__(self):
         return len(self.rows)
 
     def __getitem__(self, number):
         question, start, length = self.rows[number]
-        query = self.query(question)
-        ids = self.encoding.paragraphs[self.squad[question].paragraph]
-        part = ids[start : start + length]
-        input_ids, token_types, head = self.tokenizer.with_special_tokens(query, part)
+        part = self.encoding.paragraphs[self.squad[question].paragraph][start : start + length]
+        ids, types, head = self.tokenizer.with_special_tokens(self.query(question), part)
         label = None
         if self.squad.is_training:
             first, last = self.encoding.spans[question]
             label = np.zeros(2, np.float32)
             if first >= start and last < start + length:  # without an answer first is -1
                 label[:] = np.array([first, last]) - start + head
-        return Sample(input_ids, token_types, label)
+        return Sample(ids, types, label)
 
     def query(self, question):
         """Return the ids of question number `question`, cut to `max_query_length`."""
@@ -451,28 +435,25 @@ def find_answers(
     null_score_diff_threshold : float
         The result is "no answer" if its score exceeds the best answer's by more than this.
     """
-    text_of, answers = _texts_of(features), Answers({}, {}, {})
+    answers = Answers({}, {}, {})
     for number, question in enumerate(features.squad):
-        own = [scores[window] for window in features.windows_of(number)]
-        own = [[np.asarray(row, np.float64) for row in rows] for rows in own]
-        for starts, ends in own:
-            check_finite(starts + ends)
-        nulls = [(float(s[0] + e[0]), float(s[0]), float(e[0])) for s, e in own]
+        own = [np.asarray(scores[window], np.float64) for window in features.windows_of(number)]
+        for rows in own:
+            check_finite(rows)
+        nulls = [(float(rows[:, 0].sum()), *rows[:, 0].tolist()) for rows in own]
         null = min([(NO_WINDOW, 0.0, 0.0), *nulls], key=lambda each: each[0])
         spans = _spans(features, number, own, n_best_size, max_answer_length)
         if version_2:
             spans.append((-1, -1, *null[1:]))
         spans.sort(key=lambda span: span[2] + span[3], reverse=True)
-        best, seen = [], set()  # the best span of each text
+        best = {}  # text -> the scores of its best span
         for first, last, *values in spans:
             if len(best) >= n_best_size:
                 break
-            text = '' if first < 0 else text_of(number, first, last)
-            if first < 0 or text not in seen:
-                best.append((text, *values))
-                seen.add(text)
-        if version_2 and '' not in seen:
-            best.append(('', *null[1:]))
+            best.setdefault('' if first < 0 else _text_of(features, number, first, last), values)
+        if version_2:
+            best.setdefault('', null[1:])
+        best = [(text, *values) for text, values in best.items()]
         if not best or (version_2 and len(best) == 1):
             best.insert(0, NOTHING)
         shares = softmax(np.array([start + end for _, start, end in best])).tolist()
@@ -490,24 +471,14 @@ def find_answers(
     return answers
 
 
-def write_answers(folder, answers, prefix=''):
-    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
-
-    The names begin with `prefix`.
-    """
-    names = (f'{prefix}{name}.json' for name in ('predictions', 'nbest_predictions', 'null_odds'))
-    files = {name: content for name, content in zip(names, answers) if content}
-    for name, content in files.items():
-        write_json(os.path.join(folder, name), content)
-    return list(files)
-
-
 def _spans(features, question, scores, n_best_size, longest):
     """Return (first piece, last piece, start score, end score) of possible answers."""
     spans, windows = [], features.windows_of(question)
+    if not windows:
+        return []
     parts = features.rows[windows.start : windows.stop, 1:]
     _, _, head = features.tokenizer.with_special_tokens(features.query(question), [])
-    best = best_windows(parts, parts[-1].sum()) if len(parts) else None
+    best = best_windows(parts, parts[-1].sum())
     for number, ((first, length), rows) in enumerate(zip(parts, scores)):
         starts, ends = (np.argsort(-row, kind='stable')[:n_best_size] - head for row in rows)
         starts, ends = (pieces[(pieces >= 0) & (pieces < length)] for pieces in (starts, ends))
@@ -518,23 +489,15 @@ def _spans(features, question, scores, n_best_size, longest):
     return spans
 
 
-def _texts_of(features):
-    """Return a function of a question, a first and a last piece: the text of this span."""
+def _text_of(features, question, first, last):
+    """Return the text of a question's paragraph from a first to a last piece."""
     squad, encoding, tokenizer = features.squad, features.encoding, features.tokenizer
-    normalized = functools.cache(tokenizer.normalized)
-
-    @functools.lru_cache(maxsize=1)
-    def words_of(paragraph):
-        return split_words(squad.paragraphs[paragraph])[0]
-
-    def text_of(question, first, last):
-        number = squad[question].paragraph
-        ids, places = encoding.paragraphs[number], encoding.words[number]
-        words = words_of(number)[places[first] : places[last] + 1]
-        part = tokenizer.spell(ids[first : last + 1])
-        return map_to_text(part, ' '.join(words), ' '.join(filter(None, map(normalized, words))))
-
-    return text_of
+    number = squad[question].paragraph
+    places = encoding.words[number]
+    words = split_words(squad.paragraphs[number])[0][places[first] : places[last] + 1]
+    part = tokenizer.spell(encoding.paragraphs[number][first : last + 1])
+    normalized = ' '.join(filter(None, map(features.normalized, words)))
+    return map_to_text(part, ' '.join(words), normalized)
 
 
 def map_to_text(part, text, normalized):
@@ -547,9 +510,8 @@ def map_to_text(part, text, normalized):
     letters = [number for number, char in enumerate(text) if char != ' ']
     if not part or start < 0 or len(letters) != len(normalized) - normalized.count(' '):
         return text
-    first, last = (
-        letters[end - normalized.count(' ', 0, end)] for end in (start, start + len(part) - 1)
-    )
+    end = start + len(part) - 1
+    first, last = (letters[place - normalized.count(' ', 0, place)] for place in (start, end))
     return text[first : last + 1]
 
 
@@ -566,15 +528,6 @@ def normalize_answer(text, characters=False):
     if characters:
         return ' '.join(text.translate(_QUOTES).lower().translate(_PUNCTUATION).split())
     return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_PUNCTUATION)).split())
-
-
-def _overlap_f1(words, answer, version_2):
-    """Return F1 of two lists of words; of two empty ones, 1 in SQuAD 2.0, and 0 in 1.1."""
-    common = sum((collections.Counter(words) & collections.Counter(answer)).values())
-    if not common:
-        return float(version_2 and words == answer)
-    precision, recall = common / len(words), common / len(answer)
-    return 2 * precision * recall / (precision + recall)
 
 
 def score_v1(questions, predictions, characters=False):
@@ -599,8 +552,14 @@ def _scores(questions, predictions, version_2=True, characters=False):
     """Return id -> 0 or 1 for an exact match, and id -> F1; the best right answer counts."""
     exact, f1 = {}, {}
 
-    def parts(text):
-        return [*text.replace(' ', '')] if characters else text.split()
+    def overlap(predicted, answer):
+        texts = predicted, answer
+        parts = [[*text.replace(' ', '')] if characters else text.split() for text in texts]
+        common = (collections.Counter(parts[0]) & collections.Counter(parts[1])).total()
+        if not common:  # of two empty ones 1 in SQuAD 2.0, and 0 in 1.1
+            return float(version_2 and parts[0] == parts[1])
+        precision, recall = (common / len(part) for part in parts)
+        return 2 * precision * recall / (precision + recall)
 
     for question in questions:
         predicted = normalize_answer(predictions[question.id], characters)
@@ -608,8 +567,7 @@ def _scores(questions, predictions, version_2=True, characters=False):
         if version_2:
             answers = [answer for answer in answers if answer] or ['']
         exact[question.id] = int(predicted in answers)
-        overlaps = (_overlap_f1(parts(predicted), parts(each), version_2) for each in answers)
-        f1[question.id] = max(overlaps)
+        f1[question.id] = max(overlap(predicted, answer) for answer in answers)
     return exact, f1
 
 
@@ -760,7 +718,16 @@ class SquadTask(Task):
         return name.startswith(('korquad', 'drcd')) if given is None else given
 
     def write(self, folder, segment, data, outputs):
-        return write_answers(folder, outputs, 'test_' if segment == 'test' else '')
+        """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
+
+        For the test set the names begin with ``test_``.
+        """
+        names = ('predictions', 'nbest_predictions', 'null_odds')
+        names = (f'{"test_" * (segment == "test")}{name}.json' for name in names)
+        files = {name: content for name, content in zip(names, outputs) if content}
+        for name, content in files.items():
+            write_json(os.path.join(folder, name), content)
+        return list(files)
 
     def analyze(self, data, outputs):
         """Return the analysis; a loss is -log of the probability of the correct answers."""

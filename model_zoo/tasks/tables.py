@@ -51,8 +51,8 @@ def split_text(path, share, folder, between='\n'):
     if count >= len(parts):
         problem = f'{share} of {len(parts)} texts leaves nothing on one side'
         raise InputError(problem, field='dev_split')
-    sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
-    return [write_texts(folder, name, sets[name], between) for name in sets]
+    sets = ('part_train', parts[:-count]), ('part_dev', parts[-count:])
+    return [write_texts(folder, *each, between) for each in sets]
 
 
 @contextlib.contextmanager
@@ -79,16 +79,16 @@ def given_files(settings, segments, dev_share=None):
     The folder of a `DatasetDict` stands for its split of the segment; the training set's folder
     also for the splits of all segments that have no file.
     """
-    files = {segment: getattr(settings, f'{segment}_file') for segment in segments}
-    unused = {}
-    for segment, path in files.items():
+    files, others = {}, {}
+    for segment in segments:
+        path = getattr(settings, f'{segment}_file')
         splits = find_splits(path) if is_path(path) else {}
         if splits and segment not in splits:
             problem = f'{path!r} has no such split; it has {", ".join(splits)}'
             raise InputError(problem, field=f'{segment}_file')
         files[segment] = splits.get(segment, path)
-        unused = splits if segment == 'train' else unused
-    for segment, path in unused.items():
+        others = splits if segment == 'train' else others
+    for segment, path in others.items():
         if files.get(segment) is None and (segment != 'dev' or dev_share is None):
             files[segment] = path
     files = {segment: path for segment, path in files.items() if path}
@@ -104,14 +104,11 @@ def segment_files(settings, names, dev_share=None):
     files = given_files(settings, names, dev_share)
     if not isinstance(settings, FileSettings) or settings.data_dir is None:
         return files
-    paths = {
-        segment: [join(settings.data_dir, name) for name in names[segment]] for segment in names
-    }
-    found = {
-        segment: next((path for path in each if is_table(path) or is_file(path)), None)
-        for segment, each in paths.items()
-    }
-    if not any(found.values()):
+    found = {}
+    for segment, each in names.items():
+        paths = [join(settings.data_dir, name) for name in each]
+        found.update((segment, path) for path in reversed(paths) if is_table(path) or is_file(path))
+    if not found:
         expected = ', '.join(' or '.join(each) for each in names.values())
         raise InputError(f'{settings.data_dir!r} has none of {expected}', field='data_dir')
-    return {name: path for name, path in {**found, **files}.items() if path}
+    return {**found, **files}

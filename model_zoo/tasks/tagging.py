@@ -91,10 +91,11 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
             if width is None:
                 width = len(fields)
                 if len({c % width for c in columns if -width <= c < width}) < len(columns):
-                    columns = f'`word_column` {columns[0]} and `label_column` {columns[-1]}'
-                    problem = f'there are {width} columns, from 0: {columns} must be two of them'
-                    hint = '`no_test_labels` is for files without labels'
-                    raise InputError(f'{problem}; {hint}', where=where)
+                    problem = (
+                        f'`word_column` {columns[0]} and `label_column` {columns[-1]} must be two '
+                        f'of {width} columns, from 0; `no_test_labels` is for files without labels'
+                    )
+                    raise InputError(problem, where=where)
             if len(fields) != width or not all(fields[column] for column in columns):
                 problem = f'a word and {width} columns are expected, as in the lines before'
                 raise InputError(f'{problem}: {text.strip()!r:.80}', where=where)
@@ -122,25 +123,20 @@ def _lines(path, word_column=0, encoding=None):
     have. Where the first column numbers the words, as in CoNLL-U, ranges and words that are not
     written are of kind `OTHER`.
     """
-    lines = ((text, _fields(text)) for _, text in read_lines(path, encoding))
-    words = (line for line in lines if line[1][:1] not in ([], [DOCUMENT]) and line[0][0] != '#')
-    shape, kind = next((_shape(*line) for line in words), None), BREAK
-    for number, text in read_lines(path, encoding):
-        fields = _fields(text)
+    lines = [(number, text, _fields(text)) for number, text in read_lines(path, encoding)]
+    words = (line for line in lines if line[2][:1] not in ([], [DOCUMENT]) and line[1][0] != '#')
+    shapes, kind = [(len(fields), '\t' in text) for _, text, fields in words][:1], BREAK
+    for number, text, fields in lines:
         begins = kind in (BREAK, COMMENT)
         if fields[:1] in ([], [DOCUMENT]):
             kind = BREAK
-        elif begins and text.startswith('#') and _shape(text, fields) != shape:
+        elif begins and text[0] == '#' and (len(fields), '\t' in text) not in shapes:
             kind = COMMENT
         else:
             is_first = word_column in (0, -len(fields))
             is_word = is_first or fields[0].isdigit() or not _NUMBER.fullmatch(fields[0])
             kind = WORD if is_word else OTHER
         yield number, text, fields, kind
-
-
-def _shape(text, fields):
-    return len(fields), '\t' in text
 
 
 def _fields(text):
@@ -190,7 +186,14 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
     pieces = _pieces({word for sentence in sentences for word in sentence.words}, tokenizer)
     samples, long = [], 0
     for sentence in sentences:
-        label, before = _numbered(sentence, numbers, source), len(samples)
+        label, before = None, len(samples)
+        for position, name in enumerate(sentence.labels or ()):
+            if name not in numbers:
+                where, known = Where(str(source), sentence.line + position), ', '.join(labels)
+                problem = f'the label {name!r} is unknown; the training set, or the model, has'
+                raise InputError(f'{problem} {known}: name all of them with `labels`', where=where)
+        if sentence.labels is not None:
+            label = np.array([numbers[name] for name in sentence.labels], np.int32)
         ids = np.concatenate([pieces[word] for word in sentence.words])
         sizes = [len(pieces[word]) for word in sentence.words]
         firsts = np.cumsum([0, *sizes[:-1]], dtype=np.int32)  # of the words' pieces
@@ -213,22 +216,8 @@ def _pieces(words, tokenizer):
     words, unknown = sorted(words), np.array([tokenizer.unk_token_id], np.int32)
     texts = [(tokenizer.word_prefix + word, None) for word in words]
     rows = tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
-    return {
-        word: row.input_ids if len(row.input_ids) else unknown for word, row in zip(words, rows)
-    }
-
-
-def _numbered(sentence, numbers, source):
-    """Return the numbers of a sentence's labels, or None."""
-    if sentence.labels is None:
-        return None
-    try:
-        return np.array([numbers[label] for label in sentence.labels], np.int32)
-    except KeyError as error:
-        label, known = error.args[0], ', '.join([*numbers][1:])
-        where = Where(str(source), sentence.line + sentence.labels.index(label))
-        problem = f'the label {label!r} is unknown; the training set, or the model, has {known}'
-        raise InputError(f'{problem}: name all of them with `labels`', where=where) from None
+    pieces = [row.input_ids for row in rows]
+    return {word: ids if len(ids) else unknown for word, ids in zip(words, pieces)}
 
 
 _AS_IOBES = {'L': 'E', 'U': 'S'}
@@ -260,9 +249,7 @@ def score_tags(labels, predicted, entities=None):
     labels, predicted = _counted(labels, predicted)
     pairs = list(zip(itertools.chain(*labels), itertools.chain(*predicted)))
     metrics = {'accuracy': sum(tag == guess for tag, guess in pairs) / len(pairs)}
-    if entities is None:
-        entities = has_entities({label for pair in pairs for label in pair})
-    if entities:
+    if has_entities({label for pair in pairs for label in pair}) if entities is None else entities:
         scores = _entity_scores(_as_iobes(labels), _as_iobes(predicted), 'micro')
         metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
     return metrics
@@ -429,22 +416,21 @@ class TaggingTask(Task):
     def analyze(self, data, outputs):
         labels, correct = _labels(data.rows), [row.labels for row in data.rows]
         counted, numbers = labels != IGNORED, self.numbers(data.rows)
-        expected, scores = labels[counted].tolist(), outputs[counted]
-        predicted, guess = scores.argmax(axis=-1), max(self.labels, key=expected.count)
+        scores, guess = outputs[counted], int(np.bincount(numbers).argmax())
+        predicted, name = scores.argmax(axis=-1), self.labels[guess]
         if self._entities:
             more = entity_report(correct, self.decode(data, outputs))
         else:
-            title, number = 'Scores per label', self.labels.index(guess)
-            more = class_report(title, self.labels, numbers, predicted, number)
-        guesses = [[guess] * len(row.words) for row in data.rows]
+            more = class_report('Scores per label', self.labels, numbers, predicted, guess)
+        guesses = [[name] * len(row.words) for row in data.rows]
         texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
         return error_analysis(
             list(itertools.compress(texts, counted)),
-            expected,
+            labels[counted].tolist(),
             [self.labels[number] for number in predicted],
             cross_entropies(numbers, scores),
             score_tags(correct, guesses, self._entities),
-            guess,
+            name,
             self.labels,
             **more,
         )

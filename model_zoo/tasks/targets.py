@@ -173,9 +173,7 @@ class Classes(Target):
             raise InputError(f'unknown label {text!r}; expected one of: {expected}')
         return label
 
-    def parse(self, text):
-        """Return the label written as `text`."""
-        return self.parse_one(text)
+    parse = parse_one
 
     def number(self, label):
         """Return the label as the loss takes it: the class's number."""

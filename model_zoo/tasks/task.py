@@ -439,7 +439,11 @@ class Task:
 
 
 class TextTask(Task):
-    """Base of the tasks that learn from a text, which stays in its files; nothing is predicted."""
+    """Base of the tasks that learn from a text, which stays in its files; nothing is predicted.
+
+    A subclass has ``measure(evaluator, segment, guard)``, which returns the score of a set, for the
+    comparison of epochs, and its figures by its name.
+    """
 
     predicted = None
     has_own_head = False
@@ -475,10 +479,6 @@ class TextTask(Task):
             value, part = self.measure(evaluator, segment, guard)
             score, report = score if report else value, {**report, **part}
         return score, report
-
-    def measure(self, evaluator, segment, guard):
-        """Return the score of a set, which compares epochs, and its figures by its name."""
-        raise NotImplementedError
 
     def predict(self, forward, data, guard=None):
         return None

@@ -39,11 +39,8 @@ class WordpieceTokenizer:
             # The library expects it in the vocabulary; with a space in it, no word matches.
             self._outside = ' ' + unk_token
             ids[self._outside] = max(ids.values(), default=-1) + 1
-        self.model = models.WordPiece(
-            vocab=ids,
-            unk_token=self._outside or unk_token,
-            max_input_chars_per_word=max_input_chars_per_word,
-        )
+        options = {'max_input_chars_per_word': max_input_chars_per_word}
+        self.model = models.WordPiece(ids, unk_token=self._outside or unk_token, **options)
         self._rust = Tokenizer(self.model)
 
     def tokenize(self, text):
@@ -119,7 +116,7 @@ class Splitter:
             (self._same if self._agrees(char) else self._differing).add(char)
         if not self._same.issuperset(text) or any(word in text for word in self._whole):
             return False
-        lower = self._normalizer.normalize_str(text) if self._lower_whole else text
+        lower = self.normalizer.normalize_str(text) if self._lower_whole else text
         return not any(word in lower for word in self._lower_whole)
 
 
@@ -155,7 +152,11 @@ class BasicTokenizer(Splitter):
         self.strip_accents = self.do_lower_case if strip_accents is None else bool(strip_accents)
         self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
         self.never_split = tuple(never_split)
-        self._normalizer = self.library_normalizer()
+        self.normalizer = normalizers.BertNormalizer(
+            lowercase=self.do_lower_case,
+            strip_accents=self.strip_accents,
+            handle_chinese_chars=self.tokenize_chinese_chars,
+        )
         self._splitter = pre_tokenizers.BertPreTokenizer()
         self._whole = [word for word in self.never_split if word]
         # Words that something else in the text might be lower-cased to; none by default.
@@ -167,14 +168,6 @@ class BasicTokenizer(Splitter):
             and any(_is_punctuation(char) for char in word)
         ]
 
-    def library_normalizer(self):
-        """Return the library's normalizer of the same kind."""
-        return normalizers.BertNormalizer(
-            lowercase=self.do_lower_case,
-            strip_accents=self.strip_accents,
-            handle_chinese_chars=self.tokenize_chinese_chars,
-        )
-
     def tokenize(self, text):
         """Return the list of the words of `text`."""
         text = checked(text)
@@ -184,7 +177,7 @@ class BasicTokenizer(Splitter):
 
     def rust_words(self, text):
         """Return the words of a `text` that :meth:`suits_rust`."""
-        text = self._normalizer.normalize_str(text)
+        text = self.normalizer.normalize_str(text)
         return [word for word, _ in self._splitter.pre_tokenize_str(text)]
 
     def _agrees(self, char):

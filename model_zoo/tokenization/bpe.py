@@ -15,11 +15,11 @@ import os
 from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, pre_tokenizers
 
-from ..errors import InputError, reporting
+from ..errors import InputError, Where, reporting
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json, read_lines
-from .encoding import call_rust, list_of_texts
+from .encoding import NO_FRAMES, UNLIMITED, call_rust, list_of_texts
 from .settings import ADDED_NAME, OWN_ADDED_NAME
 from .tokenizer import Tokenizer
 from .vocab import check_tokens, make_vocab
@@ -54,10 +54,8 @@ def read_merges(path):
         if (number == 1 and line.startswith('#version')) or not pair:
             continue
         if len(pair) != 2:
-            raise InputError(
-                f'merges {path!r}, line {number}: {line.strip()!r:.80} must be two symbols with a '
-                'space between; is the file whole?'
-            )
+            where = Where(path, number)
+            raise InputError(f'{line.strip()!r:.80} must be two symbols', where=where)
         ranks[pair] = number
     if not ranks:
         raise InputError(f'merges {path!r} holds no pairs of symbols')
@@ -115,22 +113,20 @@ class BPETokenizer(Tokenizer):
     kinds = ('bpe',)
     suffix = ''  # that the last symbol of each word has
     _default_pad_id = 0
+    _frames = NO_FRAMES
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         if has_word_ends(merges_file) != bool(self.suffix):
-            raise InputError(
-                f'the merges {os.fspath(merges_file)!r} are not for {type(self).__name__}: use the '
-                'files of one release'
-            )
+            raise InputError(f'{str(merges_file)!r} are not the merges of a {type(self).__name__}')
         suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
         self.encoder, self.bpe_ranks, model = read_pairs(vocab_file, merges_file, **suffix)
         self.decoder = {token_id: token for token, token_id in self.encoder.items()}
-        self._set_up(self._make_library(model), max_len=max_len)
+        self._rust, self.max_len = self._make_library(model), max_len or UNLIMITED
         self.set_special_tokens(special_tokens)
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        kwargs = {'max_len': file.settings.max_len(), **kwargs}
+        kwargs = {'max_len': file.settings.max_len, **kwargs}
         special = os.path.join(os.path.dirname(file.path), OWN_ADDED_NAME)
         if 'special_tokens' not in kwargs and os.path.isfile(special):
             lines = (line.rstrip('\r\n') for _, line in read_lines(special))

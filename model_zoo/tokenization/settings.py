@@ -6,17 +6,17 @@ and ``added_tokens.json``.
 
 import dataclasses
 import json
-import math
 import os
 from typing import Annotated, Any
 
 import tokenizers
-from pydantic import ConfigDict, PlainValidator, create_model
+from pydantic import ConfigDict, Field, PlainValidator, create_model
 from tokenizers import AddedToken
 
 from ..errors import InputError, reporting
-from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
-from ..util.fields import Fields, Flag, Text
+from ..pretrained.files import TOKENIZER_CONFIG
+from ..util.fields import Fields, Flag, Number, Text
+from ..util.reading import read_json
 from .library_files import steps_of
 from .vocab import ROLES
 
@@ -54,12 +54,15 @@ def _added_token(value):
 
 
 _Token = Annotated[Any, PlainValidator(_added_token)]
+_Length = Annotated[Number, Field(gt=0)]
 _Extra = list[_Token | None] | dict[str, _Token | None] | None
 # the files' fields that are used, with the content of added_tokens.json
 _Files = create_model(
     '_Files',
     __base__=_AnyFields,
     tokenizer_class=(Text | None, None),
+    max_len=(_Length | None, None),
+    model_max_length=(_Length | None, None),
     additional_special_tokens=(_Extra, None),
     extra_special_tokens=(_Extra, None),
     added_tokens_decoder=(dict[int, _Token] | None, None),
@@ -76,30 +79,38 @@ class TokenizerSettings:
     Parameters
     ----------
     fields : dict
-        All of ``tokenizer_config.json``; saving writes them again.
+        All of ``tokenizer_config.json``, and the special tokens; saving writes them again.
     roles : dict of str to str
         Role of a special token -> token.
     added : dict of str to (AddedToken, int or None)
         Tokens that stay whole in texts, and their ids if the files state them.
+    tokenizer_class : str, optional
+        Name of the class in transformers, without the ending ``Tokenizer``.
+    max_len : int, optional
+        The most ids that the model takes.
     """
 
-    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
-    roles: dict[str, str] = dataclasses.field(default_factory=dict)
-    added: dict[str, tuple[AddedToken, int | None]] = dataclasses.field(default_factory=dict)
+    fields: dict[str, Any]
+    roles: dict[str, str]
+    added: dict[str, tuple[AddedToken, int | None]]
+    tokenizer_class: str | None
+    max_len: int | None
 
     @classmethod
-    def read(cls, folder):
-        """Read the settings of a folder's tokenizer; InputError for values of a wrong type."""
-        fields = read_tokenizer_config(folder)
-        config = read_tokenizer_config(folder, 'config.json')
+    def read(cls, folder, do_lower_case=None):
+        """Read the settings of a folder's tokenizer; InputError for values of a wrong type.
+
+        `do_lower_case`, if it is given, is used instead of the folder's.
+        """
+        paths = TOKENIZER_CONFIG, 'config.json', SPECIAL_NAME, ADDED_NAME
+        paths = [os.path.join(folder, name) for name in paths]
+        fields, config, special, added = (read_json(p, shape=dict, default={}) for p in paths)
         if config.get('tokenizer_class'):  # older models name it there
-            fields.setdefault('tokenizer_class', config['tokenizer_class'])
-        files = {'added': {}, **read_tokenizer_config(folder, SPECIAL_NAME), **fields}
-        if not os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
-            files['added'] = read_tokenizer_config(folder, ADDED_NAME)
-        path = os.path.join(folder, TOKENIZER_CONFIG)
-        with reporting(f'{path!r}', errors=InputError):
-            files = dict(_Files.read(files))
+            fields = {'tokenizer_class': config['tokenizer_class'], **fields}
+        if os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
+            added = {}
+        with reporting(f'{paths[0]!r}', errors=InputError):
+            files = dict(_Files.read({**special, **fields, 'added': added}))
         roles = {role: files[f'{role}_token'] for role in ROLES if files[f'{role}_token']}
         tokens = [*roles.values()]
         for name in ('additional_special_tokens', 'extra_special_tokens'):
@@ -110,37 +121,14 @@ class TokenizerSettings:
             added[token] = added.get(token, (AddedToken(token, special=False),))[0], number
         for number, token in (files['added_tokens_decoder'] or {}).items():
             added[token.content] = token, number
-        return cls(fields, {role: token.content for role, token in roles.items()}, added)
-
-    @property
-    def saved_fields(self):
-        """The fields that a tokenizer writes again."""
-        return {**{f'{role}_token': token for role, token in self.roles.items()}, **self.fields}
-
-    @property
-    def tokenizer_class(self):
-        """Name of the class in transformers, without the ending ``Tokenizer``; or None."""
-        name = self.fields.get('tokenizer_class')
-        return name.replace('TokenizerFast', '').replace('Tokenizer', '') if name else None
-
-    def max_len(self):
-        """Return the most ids that the model takes, or None."""
-        max_len = self.fields.get('max_len', self.fields.get('model_max_length'))
-        if max_len is None:
-            return None
-        if not isinstance(max_len, (int, float)) or not 0 < max_len < math.inf:
-            raise InputError(
-                f'{TOKENIZER_CONFIG} has the length {max_len!r:.80}; it must be a positive number'
-            )
-        return int(max_len)
-
-    def options(self, *names):
-        """Return the existing fields of these names."""
-        return {name: self.fields[name] for name in names if self.fields.get(name) is not None}
-
-    def roles_among(self, ids):
-        """Return the special tokens that a vocabulary has."""
-        return {role: token for role, token in self.roles.items() if token in ids}
+        roles = {role: token.content for role, token in roles.items()}
+        fields = {**{f'{role}_token': token for role, token in roles.items()}, **fields}
+        if do_lower_case is not None:
+            fields['do_lower_case'] = do_lower_case
+        name = (files['tokenizer_class'] or '').replace('TokenizerFast', '')
+        max_len = files['max_len'] or files['model_max_length']
+        name, max_len = name.replace('Tokenizer', '') or None, max_len and int(max_len)
+        return cls(fields, roles, added, name, max_len)
 
     def ask_more_of(self, tokenizer):
         """Return whether a tokenizer, made from the vocabulary alone, would give other ids."""
@@ -149,7 +137,7 @@ class TokenizerSettings:
         added = (token for token, (_, number) in self.added.items() if number or token in ids)
         return (
             not known.issuperset(added)
-            or any(tokenizer._roles.get(r) != t for r, t in self.roles_among(ids).items())
+            or any(tokenizer._roles.get(r) != t for r, t in self.roles.items() if t in ids)
             or bool(tokenizer.word_prefix and self.fields.get('add_prefix_space'))
         )
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 from ..errors import InputError
-from ..pretrained.files import VOCAB_NAMES, merges_beside
+from ..pretrained.files import BPE_NAMES, VOCAB_NAMES
 from ..pretrained.find import find_files
 from ..util.reading import parse_json, read_lines
 from ..util.remote import open_binary
@@ -18,71 +18,66 @@ from .vocab import ROLES, check_tokens, load_vocab
 #: the library's models -> kinds of files with the same content
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
 
+#: name of a file, or its ending -> its kind
+_KINDS = {
+    FILE_NAME: 'tokenizers',
+    FAIRSEQ_NAME: 'fairseq',
+    '.spiece': 'sentencepiece',
+    '.model': 'sentencepiece',
+    '.txt': 'wordpiece',
+    '.bin': 'words',
+    '.pkl': 'words',
+    '.json': 'words',
+}
 #: the kinds that the classes for BERT read
 _OF_BERT = ('wordpiece', 'gluonnlp', 'sentencepiece')
 
 
-@dataclasses.dataclass(frozen=True)
 class VocabFile:
     """A vocabulary's file; its name and the files beside it determine its kind.
 
-    `said_lower_case` is None if only the tokens show it; `special_tokens` are keyword arguments of
-    ``BERTVocab.from_sentencepiece``.
-    """
+    Parameters
+    ----------
+    files : model_zoo.pretrained.Files
+        They have the vocabulary. Their `special_tokens` are keyword arguments of
+        ``BERTVocab.from_sentencepiece``.
+    do_lower_case : bool, optional
+        Used instead of the files'. If both are None, the tokens show it.
 
-    path: str
-    said_lower_case: bool | None = None
-    special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
-
-    @classmethod
-    def of(cls, files, do_lower_case=None):
-        """Return the vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
-        if files.vocab is None:
-            return None
-        lower = files.do_lower_case if do_lower_case is None else do_lower_case
-        return cls(files.vocab, lower, files.special_tokens)
-
-    @functools.cached_property
-    def kind(self):
-        """The kind of the file.
-
+    Attributes
+    ----------
+    path : str
+    kind : str
         ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'fairseq'`` (a
         SentencePiece model whose ids are XLM-R's), ``'bpe'`` (JSON with merges beside it),
         ``'tokenizers'`` (tokenizer.json) or ``'words'`` (other JSON, or a pickle).
-        """
-        name = os.path.basename(self.path)
-        if name in (FILE_NAME, FAIRSEQ_NAME):
-            return 'tokenizers' if name == FILE_NAME else 'fairseq'
-        extension = os.path.splitext(self.path)[1]
-        if extension in ('.spiece', '.model'):
-            return 'sentencepiece'
-        if extension == '.json':
-            return 'words' if self.merges_path is None else 'bpe'
-        formats = {'.txt': 'wordpiece', '.bin': 'words', '.pkl': 'words'}
-        return formats.get(extension, 'gluonnlp')
+    merges_path : str or None
+        Path of the merges beside a vocabulary of byte pairs.
+    """
 
-    @property
-    def merges_path(self):
-        """Path of the merges beside a vocabulary of byte pairs, or None."""
-        return merges_beside(self.path)
+    def __init__(self, files, do_lower_case=None):
+        self.path, self._files = files.vocab, files
+        self.said_lower_case = files.do_lower_case if do_lower_case is None else do_lower_case
+        folder, name = os.path.split(self.path)
+        extension = os.path.splitext(name)[1]
+        self.kind = _KINDS.get(name) or _KINDS.get(extension, 'gluonnlp')
+        merges = os.path.join(folder, BPE_NAMES.get(name, BPE_NAMES['vocab.json']))
+        self.merges_path = merges if os.path.isfile(merges) else None
+        if self.merges_path and self.kind == 'words' and extension == '.json':
+            self.kind = 'bpe'
 
-    def for_classes(self, classes):
-        """Return this file, or the older one beside it if Python's tokenizer is more exact."""
-        if self.kind != 'tokenizers' or not (classes and classes[0].needs_python):
-            return self
-        folder, kinds = os.path.dirname(self.path), classes[0].kinds
+    def older(self, kinds):
+        """Return an older file of one of these kinds beside this one, or this one."""
+        folder = os.path.dirname(self.path)
         others = (os.path.join(folder, name) for name in VOCAB_NAMES)
-        files = (dataclasses.replace(self, path=path) for path in others if os.path.isfile(path))
+        files = (dataclasses.replace(self._files, vocab=p) for p in others if os.path.isfile(p))
+        files = (VocabFile(each, self.said_lower_case) for each in files)
         return next((file for file in files if file.kind in kinds), self)
 
     @functools.cached_property
     def settings(self):
         """The `TokenizerSettings` beside the file, with what else is known of it."""
-        settings = TokenizerSettings.read(os.path.dirname(self.path))
-        if self.said_lower_case is None:
-            return settings
-        fields = {**settings.fields, 'do_lower_case': self.said_lower_case}
-        return dataclasses.replace(settings, fields=fields)
+        return TokenizerSettings.read(os.path.dirname(self.path), self.said_lower_case)
 
     @property
     def model_kind(self):
@@ -120,7 +115,7 @@ class VocabFile:
 
         try:
             if kind == 'sentencepiece':
-                return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
+                return BERTVocab.from_sentencepiece(self.path, **self._files.special_tokens)
             with open_binary(self.path) as file:
                 text = file.read().decode()
             roles = dict.fromkeys(ROLES.values(), str | None)
@@ -148,4 +143,4 @@ def _lowered(word):
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None, do_lower_case=None):
     """Find the `VocabFile` of a model; see `model_zoo.pretrained.find_files`."""
-    return VocabFile.of(find_files(model, dataset, root, path, weights=False), do_lower_case)
+    return VocabFile(find_files(model, dataset, root, path, weights=False), do_lower_case)

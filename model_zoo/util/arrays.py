@@ -24,14 +24,15 @@ def check_shape(name, array, shape):
         raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
 
 
-def check_range(name, array, low, high, are_ids=False):
-    """Raise InputError unless all values of `array` are whole numbers in [low, high).
+def check_range(name, array, shape, low, high, are_ids=False):
+    """Raise InputError unless `array` has the shape, and whole numbers in [low, high).
 
     MXNet's embedding silently takes the first or last row for an id out of range, and operators
     that take lengths can read beyond their memory. When a model is called, the values of a batch
     are in the CPU's memory, so this check takes some microseconds. On a GPU it would stall the
     queue of operators, so it is skipped.
     """
+    check_shape(name, array, shape)
     if array.context.device_type == 'gpu':
         return
     values = array.asnumpy()

@@ -22,11 +22,14 @@ def sha256_of(path, algorithm='sha256'):
     return digest.hexdigest()
 
 
-def read_json(path, what='', shape=object, digest=None, encoding=None):
+def read_json(path, what='', shape=object, default=None, digest=None, encoding=None):
     """Read a JSON file, of the shape that the caller declares; see `parse_json`.
 
-    `digest`, an object of hashlib, is updated with its content. The default encoding is UTF-8.
+    `default`, if there is one, is returned for a missing file. `digest`, an object of hashlib, is
+    updated with the content. The default encoding is UTF-8.
     """
+    if default is not None and not os.path.isfile(path):
+        return default
     if encoding is not None:
         check_encoding(encoding)
     problem = f'cannot read {what} {os.fspath(path)!r}'.replace('  ', ' ')
@@ -56,14 +59,13 @@ def parse_json(text, shape=object):
         raise ValueError('its lists or objects are nested too deeply') from None
     except ValueError as error:
         raise ValueError(f'it is not JSON: {error}') from error
-    check_json(value, shape)
+    if not (shape is object or (shape is dict and isinstance(value, dict))):
+        check_json(value, shape)
     return value
 
 
 def check_json(value, shape, where=''):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
-    if shape is object or (shape is dict and isinstance(value, dict)):
-        return
     from pydantic import ValidationError
 
     from .fields import requirement
@@ -147,8 +149,16 @@ def decode_at(path, position, line, encoding=None):
 
 
 def read_text(path, encoding=None):
-    """Read the text of a file, its line ends included."""
-    text = ''.join(line for _, line in read_lines(path, encoding))
+    """Read the text of a file, its line ends included; see `read_lines`."""
+    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
+        content = file.read()
+    if encoding is None and content[:2] in _UTF_16_MARKS:
+        encoding = 'utf-16'
+    try:
+        text = content.decode(_with_mark(encoding) if encoding else 'utf-8-sig')
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b'\n', 0, error.start)
+        raise _undecodable(f'{path}, line {line}', error, encoding) from None
     if not text.strip():
         raise InputError(f'{str(path)!r} has no text')
     return text

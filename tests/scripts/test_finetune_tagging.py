@@ -49,6 +49,10 @@ def test_words_without_labels_are_predicted(script, trained, data, tmp_path):
     words.write_text('\n'.join(line.partition(' ')[0] for line in lines) + '\n')
     assert run(script, *argv, '--test_file', words, '--no_test_labels') == 0
     assert read_json(tmp_path, 'inference.json')['dev'] == {}
+    argv += ['--dev_file', data / 'valid.txt', '--test_file', words, '--no_test_labels']
+    assert run(script, *argv) == 0  # the dev set has labels all the same
+    dev = read_json(trained)['best_model']['dev']
+    assert read_json(tmp_path, 'inference.json')['dev']['dev']['loss'] == dev['loss']
     found = (tmp_path / 'test_predictions.txt').read_text()
     assert last_column(found) == last_column(expected)
 

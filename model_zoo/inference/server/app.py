@@ -202,7 +202,11 @@ class Gate:
             await send(message)
 
         try:
-            app = self.app if self._has_key(scope) else _refusal(scope['path'])
+            app = self.app
+            if not self._has_key(scope):
+                error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
+                headers = {'WWW-Authenticate': 'Bearer'}
+                app = error_response(scope['path'], error, 401, headers)
             await app(scope, receive, watched_send)
         except Exception as error:  # uvicorn would log it again, if it were raised
             _log.exception('%s %s failed', scope['method'], scope['path'])
@@ -222,11 +226,6 @@ class Gate:
         given = headers.get('authorization', '')
         given = given[7:] if given[:7].lower() == 'bearer ' else headers.get('x-api-key', '')
         return hmac.compare_digest(given.strip().encode(), self._key.encode())
-
-
-def _refusal(path):
-    error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
-    return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
 
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

@@ -44,9 +44,7 @@ def _embed(service, content):
         vectors = list(pipeline.finish(work, outputs))
         units = len(vectors[0])
         if content.dimensions not in (None, units):
-            raise InputError(
-                f'dimensions is {content.dimensions}; the vectors of {content.model} have {units}'
-            )
+            raise InputError(f'is {content.dimensions}; vectors have {units}', field='dimensions')
         if not is_float:
             vectors = [base64.b64encode(v.astype('<f4').tobytes()).decode() for v in vectors]
         data = [

@@ -39,10 +39,8 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Ray's would abort the process
     have = ray.cluster_resources().get('CPU', 0)
     if not 1 <= replicas[0] <= replicas[1] or replicas[0] * cpus > have:
-        raise InputError(
-            f'{replicas[0]} to {replicas[1]} replicas of {cpus:g} processors are not possible: Ray '
-            f'has {have:g} processors'
-        )
+        shape = f'{replicas[0]} to {replicas[1]} replicas of {cpus:g} processors'
+        raise InputError(f'{shape} are not possible: Ray has {have:g} processors')
     if serve.status().proxies:  # its address would stay, and its models go
         raise InputError('Ray Serve runs on this cluster already: end it with `serve shutdown`')
     serve.start(

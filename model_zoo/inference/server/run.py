@@ -32,10 +32,7 @@ def name_models(models):
         if not name or not model:
             raise InputError(f'{word!r} is not NAME=MODEL')
         if name in named:
-            raise InputError(
-                f'two models are called {name!r}, {named[name]!r} and {model!r}: give them names '
-                'as NAME=MODEL'
-            )
+            raise InputError(f'two models are called {name!r}: give them names as NAME=MODEL')
         named[name] = model
     return named
 

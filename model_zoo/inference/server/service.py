@@ -42,10 +42,10 @@ class Service:
         #: makes the `Meter` of a request
         self.meter = functools.partial(
             Meter,
-            rows=settings.max_rows,
-            tokens=settings.max_tokens,
-            characters=settings.max_body,
-            answer=settings.max_answer,
+            max_rows=settings.max_rows,
+            max_tokens=settings.max_tokens,
+            max_body=settings.max_body,
+            max_answer=settings.max_answer,
         )
         self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
@@ -121,14 +121,11 @@ class Service:
         """
         meter, texts = self.meter(), len(prompts) * options.get('num_return_sequences', 1)
         if texts > self.settings.max_sequences:
-            raise TooLargeError(
-                f'the request asks for {texts} texts; this server writes '
-                f'{self.settings.max_sequences} at once (`max_sequences`)'
-            )
+            raise TooLargeError(f'the request asks for {texts} texts, more than `max_sequences`')
         ids, pipeline = [], served.pipeline
         for prompt in prompts:
             ids.append(pipeline.encode_prompt(prompt))
-            meter.add('tokens', len(ids[-1]))
+            meter.add('max_tokens', len(ids[-1]))
         counts, most = list(map(count, ids)), self.settings.max_new_tokens
         if min(counts) < 1 or max(counts) > most:
             raise InputError(f'the number of new tokens must be from 1 to {most}')

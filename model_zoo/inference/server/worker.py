@@ -7,7 +7,6 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +42,7 @@ class Worker(abc.ABC):
         self._queue_size, self._max_sequences = settings.queue_size, settings.max_sequences
         self._condition, self._is_closing = threading.Condition(), False
         self._new, self._jobs = collections.deque(), set()  # not begun; accepted and unanswered
-        self._waiting, self._groups = [], []  # what `_take` has begun
+        self._waiting, self._groups = [], []  # what `_step` has begun
         self._thread = threading.Thread(target=self._main, name=f'model {name}', daemon=True)
         self._thread.start()
 
@@ -57,10 +56,7 @@ class Worker(abc.ABC):
         if self._is_closing:
             raise ClosedError('the server is shutting down')
         if self.count >= self._queue_size:
-            raise OverloadedError(
-                f'the queue of the model {self.name} is full ({self._queue_size} requests): try '
-                'again later'
-            )
+            raise OverloadedError(f'the queue of the model {self.name} is full: try again later')
 
     def run(self, job):
         """Put a job into the queue; returns its future."""
@@ -89,20 +85,15 @@ class Worker(abc.ABC):
                 if not new and not self._waiting and not self._groups:
                     return
             try:
-                self._take([job for job in new if not job.future.cancelled()])
-                self._step()
+                self._step([job for job in new if not job.future.cancelled()])
             except BaseException as error:
                 with self._condition:
                     taken = self._jobs.difference(self._new)
-                self._fail(taken, error)  # `_take` drops them
+                self._fail(taken, error)  # `_step` drops them
 
     @abc.abstractmethod
-    def _take(self, jobs):
-        """Start new jobs, and drop the old ones that are answered."""
-
-    @abc.abstractmethod
-    def _step(self):
-        """Run the model once, and answer the jobs that this completes."""
+    def _step(self, jobs):
+        """Take new jobs, run the model once, and answer the jobs that this completes."""
 
     def _fail(self, jobs, error):
         """Answer jobs with an error. An unexpected one is logged once."""
@@ -134,15 +125,13 @@ class BatchWorker(Worker):
         """Run the rows of a call; returns the future of their outputs."""
         return super().run(_RowsJob(work.all_rows))
 
-    def _take(self, jobs):
+    def _step(self, jobs):
         # (job, position in it, length), the oldest first
         self._waiting = [row for row in self._waiting if not row[0].future.done()]
         for job in jobs:
             self._waiting += [(job, n, len(row.input_ids)) for n, row in enumerate(job.rows)]
             if not job.rows:
                 _answer(job, [])
-
-    def _step(self):
         if not self._waiting:
             return
         numbers = choose_rows([row[2] for row in self._waiting], self._pipeline.batch_tokens)
@@ -229,48 +218,38 @@ class WritingJob:
             self.on_token(written[-1])
 
 
-class _Group(NamedTuple):
-    """Jobs of the same options, which run as one batch, and the steps of that."""
-
-    jobs: list
-    steps: Iterator
-
-
 class GenerationWorker(Worker):
     """Runs the jobs of a language model; those that wait with the same options as one batch."""
 
-    def _take(self, jobs):
+    def _step(self, jobs):
         self._waiting = [job for job in [*self._waiting, *jobs] if not job.future.done()]
         self._groups = [
-            group for group in self._groups if not all(job.future.done() for job in group.jobs)
+            (jobs, steps)
+            for jobs, steps in self._groups
+            if not all(job.future.done() for job in jobs)
         ]
-
-    def _step(self):
         self._begin()
-        engine = self._pipeline.engine
-        for group in list(self._groups):
+        for jobs, steps in self._groups:
             try:
-                with engine.lock:
-                    new = next(group.steps, None)
+                with self._pipeline.engine.lock:
+                    new = next(steps, None)
             except Exception as error:
-                self._fail(group.jobs, error)
+                self._fail(jobs, error)
                 new = None
             if new is not None:
                 self._metrics.tokens.labels(self.name).inc()
-                owners = [(job, number) for job in group.jobs for number in range(len(job.prompts))]
+                owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
                 job, number = owners[new.prompt]
                 job.add(number * job.sequences + new.sequence, new)
-            for job in group.jobs:
+            for job in jobs:
                 if job.is_done:
                     _answer(job, job.written)
-            if new is None or all(job.is_done for job in group.jobs):
-                self._groups.remove(group)
 
     def _begin(self):
-        """Start waiting jobs while there is room."""
+        """Start waiting jobs, those of the same options as one batch, while there is room."""
         engine = self._pipeline.engine
         while self._waiting:
-            busy = sum(job.size for group in self._groups for job in group.jobs)
+            busy = sum(job.size for jobs, _ in self._groups for job in jobs)
             room, first = self._max_sequences - busy, self._waiting[0]
             if self._groups and first.size > room:
                 return
@@ -286,6 +265,6 @@ class GenerationWorker(Worker):
                 with engine.lock:  # the prompts run at once
                     options = {'overflow': 'slide', **first.options}
                     steps = stream(engine.language_model, prompts, most, **options)
-                self._groups.append(_Group(jobs, steps))
+                self._groups.append((jobs, steps))
             except Exception as error:
                 self._fail(jobs, error)

@@ -36,6 +36,18 @@ def test_files_are_open_and_strict(client):
         assert 'http' not in text.replace('http://www.w3.org/2000/svg', '')
 
 
+def test_a_map_is_of_two_principal_components(client):
+    texts = ['a', 'the cat', 'the dog sleeps', 'good film .']
+    body = {'model': 'owner/vectors', 'texts': texts}
+    points = np.array(client.post('/page/map', json=body, headers=HEADERS).json()['points'])
+    np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-3)
+    body = {'model': 'owner/vectors', 'input': texts}
+    found = client.post('/v1/embeddings', json=body, headers=HEADERS).json()['data']
+    vectors = np.array([each['embedding'] for each in found])
+    left, sizes, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(abs(points), abs(left * sizes)[:, :2], atol=1e-3)
+
+
 def test_attentions_of_a_long_text_are_cut(client):
     body = {'model': 'nli', 'text': 'cat ' * 50}
     found = client.post('/page/attentions', json=body, headers=HEADERS).json()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import mimetypes
 import pathlib
 
 import mxnet as mx
@@ -14,17 +15,10 @@ from ..service import Call
 from ..worker import OverloadedError
 
 FILES = pathlib.Path(__file__).parent / 'files'
-TYPES = {
-    '.css': 'text/css',
-    '.html': 'text/html',
-    '.js': 'text/javascript',
-    '.svg': 'image/svg+xml',
-}
 #: paths of the files, by their names; they hold no data and need no key
 PATHS = {
     path.name: '/' if path.name == 'index.html' else f'/page/{path.name}'
     for path in sorted(FILES.iterdir())
-    if path.suffix in TYPES
 }
 HEADERS = {
     'Cache-Control': 'no-cache',
@@ -52,7 +46,7 @@ def add_routes(app, service):
         async def answer():
             return Response(content, headers=HEADERS, media_type=media_type)
 
-        content, media_type = (FILES / name).read_bytes(), TYPES[pathlib.Path(name).suffix]
+        content, (media_type, _) = (FILES / name).read_bytes(), mimetypes.guess_type(name)
         return answer
 
     for name, path in PATHS.items():

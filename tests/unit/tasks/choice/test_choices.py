@@ -98,6 +98,9 @@ def test_features(tokenizer, caplog):
     (feature,) = encode_swag([example], tokenizer, 7)
     assert texts(tokenizer, feature) == ['ab[SEP]de', 'ab[SEP]df']
     assert '1 of 1 examples are longer than 7 tokens' in caplog.text
+    caplog.clear()
+    encode_swag([example, example], tokenizer, 8)  # the longer ending loses one token
+    assert '2 of 2 examples are longer than 8 tokens' in caplog.text
     (feature,) = encode_swag([example._replace(start='')], tokenizer, 16)
     assert texts(tokenizer, feature) == ['abc[SEP]e', 'abc[SEP]fg']
     with pytest.raises(InputError):

@@ -25,6 +25,14 @@ def test_kinds(tmp_path):
     assert pairs.kind == 'pairs' and pairs == [(('a', 'b'), None)]
 
 
+def test_rows_without_a_text_are_skipped_and_counted(caplog):
+    rows = [{'anchor': 'a', 'positive': 'b'}] * 3
+    assert len(read_sentences(rows, skip_empty=True)) == 3 and not caplog.records
+    rows[1] = {'anchor': 'a', 'positive': ' '}
+    assert len(read_sentences(rows, skip_empty=True)) == 2
+    assert [record.args[1] for record in caplog.records] == [1]
+
+
 TWO = 'sentence1\tsentence2'
 
 
