@@ -130,8 +130,8 @@ def convert(data, folder, edit):
 
 CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
-    (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
-    (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
+    (['bert', 'native', 'gpt_numpy'], 'no name belongs to'),
+    (['gpt2', 'native', 'gpt_transformers'], "'openai-gpt'"),
     (['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'], 'span_class'),
 ]
 
@@ -150,7 +150,7 @@ def extract(data, folder, edit):
 
 
 EXTRACT = [
-    (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
+    (['--layers', '3'], '--layers 3: the model has 3 layers: use numbers from -3 to 2'),
     (['--layers', '-1', '--max_length', '99'], '--max_length 99: the model takes 24 tokens'),
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
     (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
