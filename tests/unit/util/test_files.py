@@ -10,12 +10,7 @@ import stat
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.util.files import (
-    atomic_write,
-    lock_file,
-    write_json,
-    written_together,
-)
+from model_zoo.util.files import atomic_write, lock_file, write_json, written_together
 from model_zoo.util.reading import parse_json
 
 
