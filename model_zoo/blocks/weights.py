@@ -394,6 +394,8 @@ class BlockFiles:
     def own_tokenizer(self):
         """Return the tokenizer of the weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
-        if file is None or family is None or not family.reads(file):
-            return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
+        if file is None or family is None:
+            return None
+        if file.kind == 'gluonnlp' and not any(file.kind in cls.kinds for cls in family.tokenizers):
+            return None  # GluonNLP's vocabularies of byte pairs have no merges
         return family.make_tokenizer(file)
