@@ -180,13 +180,11 @@ def parse(parser, argv, command):
         parser.add_aliases(flag, alias)
     add = parser.add_argument_group("originals' flags").add_argument
     flags = TABLE.get(command, '').split()
+    hidden = {} if isinstance(argv, cli.Words) else {'help': argparse.SUPPRESS}
     for flag in flags:
-        add(f'--{flag}', **FLAGS[flag])
+        add(f'--{flag}', **{**FLAGS[flag], **hidden})
     for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
-        hidden = dict.fromkeys(('dest', 'help'), argparse.SUPPRESS)
-        add(f'--{flag}', action=_Ignored, nargs='?', **hidden)
-    if not isinstance(argv, cli.Words):
-        parser.hide(*flags)
+        add(f'--{flag}', action=_Ignored, nargs='?', dest=argparse.SUPPRESS, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     values = vars(args)
     if 'do_train' in flags and 'only_inference' in values:
