@@ -236,9 +236,7 @@ class CheckpointStore:
         )
         files = model_file, optimizer_file, state_file = [os.path.join(part, n) for n in _FILES]
         try:
-            with reporting(
-                f'cannot write the checkpoint {final!r}', errors=(OSError, mx.MXNetError)
-            ):
+            with reporting(f'cannot write {final!r}', errors=(OSError, mx.MXNetError)):
                 self._clean()
                 os.makedirs(part)
                 block.save_parameters(model_file)
