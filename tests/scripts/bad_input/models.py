@@ -130,8 +130,8 @@ def convert(data, folder, edit):
 
 CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
-    (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
-    (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
+    (['bert', 'native', 'gpt_numpy'], 'no name belongs to'),
+    (['gpt2', 'native', 'gpt_transformers'], "'openai-gpt'"),
     (['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'], 'span_class'),
 ]
 
