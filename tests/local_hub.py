@@ -21,16 +21,11 @@ def publish(server, repository, files, revision='main', commit='1' * 40):
             continue
         headers = {'X-Repo-Commit': commit, 'ETag': f'"{hashlib.sha256(content).hexdigest()}"'}
         server.resources[folder + name] = Resource(content, headers)
-    tree = [
-        {
-            'type': 'file',
-            'path': path[len(folder) :],
-            'size': len(resource.body),
-            'oid': resource.headers['ETag'].strip('"'),
-        }
-        for path, resource in server.resources.items()
-        if path.startswith(folder)
-    ]
+    tree = []
+    for path, resource in server.resources.items():
+        if path.startswith(folder):
+            oid, size = resource.headers['ETag'].strip('"'), len(resource.body)
+            tree.append({'type': 'file', 'path': path[len(folder) :], 'size': size, 'oid': oid})
     api = f'/api/models/{repository}'
     about = {'id': repository, 'sha': commit, 'siblings': [{'rfilename': f['path']} for f in tree]}
     answers = {f'{api}/revision/{revision}': about, f'{api}/tree/{commit}': tree}

@@ -45,7 +45,7 @@ def statistics(samples, vocab, options):
     masked = shown == vocab[vocab.mask_token]
     lengths, limit = samples.valid_lengths, options.max_seq_length
     second = samples.segment_ids.sum(axis=1)
-    counts = weights.sum(axis=1)
+    counts, of_random = weights.sum(axis=1), second[samples.next_sentence_labels == 1]
     ids = unmasked(samples)
     first_tokens, last_tokens = ids[:, 1], ids[np.arange(len(ids)), lengths - 2]
     tokens = len(vocab)
@@ -58,9 +58,7 @@ def statistics(samples, vocab, options):
         'random_next': count(samples.next_sentence_labels, 2),
         'lengths': count(lengths // 4, limit // 4 + 1),
         'lengths_of_second': count(second // 4, limit // 4 + 1),
-        'second_of_random_next': count(
-            second[samples.next_sentence_labels == 1] // 4, limit // 4 + 1
-        ),
+        'second_of_random_next': count(of_random // 4, limit // 4 + 1),
         'masks': count(counts, options.max_predictions_per_seq + 1),
         'replaced': count(np.where(masked, 0, np.where(shown == labels, 1, 2)), 3),
         'places': count(places[begins] // 4, limit // 4),

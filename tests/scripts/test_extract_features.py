@@ -15,14 +15,9 @@ SCRIPT = SCRIPTS / 'extract_features.py'
 
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
 NUMBER = r'(?<=[ \[])-?\d+\.\d+(?:e-\d+)?'
-LINES = [
-    'a b c',
-    'a bx . ||| c ||| d e',  # the last separator counts
-    '',
-    ' h i j h i j h i j h i j ||| a a a ',
-    'ä A',
-    'a |||b',
-]
+# the last separator of a line counts
+LINES = ['a b c', 'a bx . ||| c ||| d e', '', ' h i j h i j h i j h i j ||| a a a ']
+LINES += ['ä A', 'a |||b']
 
 
 @pytest.fixture(scope='module')

@@ -90,10 +90,10 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
     assert_equal(tensors_of(again), tensors_of(block))
 
 
-@pytest.mark.parametrize(
-    'words',
-    ['pytorch_pretrained_bert convert_gpt2_checkpoint', 'convert_gpt2_checkpoint_to_pytorch'],
-)
+OLDER = ['pytorch_pretrained_bert convert_gpt2_checkpoint', 'convert_gpt2_checkpoint_to_pytorch']
+
+
+@pytest.mark.parametrize('words', OLDER)
 def test_converters_by_older_names_and_flags(zoo, words, fixtures, tmp_path, capsys):
     folder = fixtures / 'checkpoints' / 'gpt2_tensorflow'
     flags = (

@@ -36,14 +36,12 @@ def block(request):
 
 def batches(count=2):
     random = np.random.RandomState(3)
-    return [
-        Batch(
-            mx.nd.array(random.randint(0, VOCAB, (3, LENGTH)), dtype='int32'),
-            mx.nd.array(random.randint(2, LENGTH + 1, 3)),
-            mx.nd.array(random.randint(0, 2, 3)),
-        )
-        for _ in range(count)
-    ]
+    made = []
+    for _ in range(count):
+        words = mx.nd.array(random.randint(0, VOCAB, (3, LENGTH)), dtype='int32')
+        lengths = mx.nd.array(random.randint(2, LENGTH + 1, 3))
+        made.append(Batch(words, lengths, mx.nd.array(random.randint(0, 2, 3))))
+    return made
 
 
 def forward_of(block):

@@ -46,10 +46,10 @@ sys.exit(cli.run(lambda argv: [print(i) for i in range(100000)]))
     assert 'Traceback' not in errors
 
 
-@pytest.mark.parametrize(
-    ('field', 'name'),
-    [('max_length', '--max_length'), ('dtype', '--fp16'), ('elsewhere', 'elsewhere')],
-)
+FIELDS = [('max_length', '--max_length'), ('dtype', '--fp16'), ('elsewhere', 'elsewhere')]
+
+
+@pytest.mark.parametrize('field, name', FIELDS)
 def test_a_field_is_told_as_the_flag_that_sets_it(field, name, capsys):
     def main(argv):
         parser = cli.parser('A test.')
@@ -123,10 +123,10 @@ def test_flags_from_a_file(tmp_path):
     assert again == args
 
 
-@pytest.mark.parametrize(
-    'content',
-    ['lrr: 1', '- lr', 'lr: [', f'lr: {"9" * 5000}', '!!python/name:os.getcwd', 'config: x', None],
-)
+BAD = ['lrr: 1', '- lr', 'lr: [', f'lr: {"9" * 5000}', '!!python/name:os.getcwd', 'config: x', None]
+
+
+@pytest.mark.parametrize('content', BAD)
 def test_bad_files_of_flags(tmp_path, content):
     path = tmp_path / 'run.yaml'
     if content is not None:

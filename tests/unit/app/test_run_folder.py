@@ -87,10 +87,10 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     assert all((tmp_path / name).exists() for name in others)
 
 
-@pytest.mark.parametrize(
-    'options, checkpoints, epochs',
-    [({}, 0, {0, 2}), ({'keep_state': True}, 1, {0, 2}), ({'keep_checkpoints': 3}, 2, {0, 1, 2})],
-)
+LEFT = [({}, 0, {0, 2}), ({'keep_state': True}, 1, {0, 2}), ({'keep_checkpoints': 3}, 2, {0, 1, 2})]
+
+
+@pytest.mark.parametrize('options, checkpoints, epochs', LEFT)
 def test_what_a_finished_training_leaves(tmp_path, options, checkpoints, epochs):
     for number in range(3):
         (tmp_path / f'model_toy_{number}.params').write_text(f'{number}')

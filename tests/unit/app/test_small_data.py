@@ -40,11 +40,11 @@ def test_frozen_layers_keep_their_parameters(folder, freeze):
     assert 'word_embed.weight' not in changed
 
 
-@pytest.mark.parametrize(
-    'field, value',
-    [('freeze', 'all'), ('freeze', '-1'), ('freeze', 99)]
-    + [('class_weights', each) for each in ({'maybe': 1}, {'yes': -1}, {'yes': 'much'}, 'even')],
-)
+BAD = [('freeze', 'all'), ('freeze', '-1'), ('freeze', 99)]
+BAD += [('class_weights', each) for each in ({'maybe': 1}, {'yes': -1}, {'yes': 'much'}, 'even')]
+
+
+@pytest.mark.parametrize('field, value', BAD)
 def test_bad_values(folder, field, value):
     with pytest.raises(InputError) as caught:
         train(folder, **{field: value})

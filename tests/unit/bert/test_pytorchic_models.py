@@ -53,10 +53,10 @@ def test_the_transformer_alone_is_taken_of_a_pretrained_model(expected):
         assert_same(hidden[row, :length], expected['transformer'][row, :length], 2e-5)
 
 
-@pytest.mark.parametrize(
-    ('block_class', 'name'),
-    [(BertForPreTraining, 'pretrained.pt'), (BertForSequenceClassification, 'classifier.pt')],
-)
+WRITTEN = [(BertForPreTraining, 'pretrained.pt'), (BertForSequenceClassification, 'classifier.pt')]
+
+
+@pytest.mark.parametrize('block_class, name', WRITTEN)
 def test_what_is_written_is_what_the_original_wrote(tmp_path, block_class, name):
     model = make(block_class)
     load_model(model, str(FOLDER / name))

@@ -164,10 +164,10 @@ def test_too_long_sequences_warn(vocab_file, caplog):
 # vocabularies
 
 
-@pytest.mark.parametrize(
-    'lines',
-    [[''], ['', ''], ['a', '', *SPECIAL], ['[PAD]', '[UNK]', '[CLS]', 'a'], [*SPECIAL, '\xfe']],
-)
+BAD = [[''], ['', ''], ['a', '', *SPECIAL], ['[PAD]', '[UNK]', '[CLS]', 'a'], [*SPECIAL, '\xfe']]
+
+
+@pytest.mark.parametrize('lines', BAD)
 def test_bad_vocabularies(tmp_path, lines):
     path = tmp_path / 'v.txt'
     path.write_text('\n'.join(lines), 'latin-1')

@@ -91,10 +91,10 @@ def test_transformers_decoders(copy, name, block_class):
     assert_close(scores[0] if isinstance(scores, list) else scores, expected['logits'])
 
 
-@pytest.mark.parametrize(
-    'name, block_class',
-    [('bert', BertForPreTraining), ('gpt', OpenAIGPTLMHeadModel), ('gpt2', GPT2LMHeadModel)],
-)
+HEADS = [('bert', BertForPreTraining), ('gpt', OpenAIGPTLMHeadModel), ('gpt2', GPT2LMHeadModel)]
+
+
+@pytest.mark.parametrize('name, block_class', HEADS)
 def test_huggingface_round_trip(copy, tmp_path, name, block_class):
     """Every tensor and every field of the configuration come back as they were."""
     folder = copy(f'{name}_transformers')

@@ -46,10 +46,10 @@ def exported(block, folder, inputs=None, count=None):
     return imported(folder / 'block', count or len(block.export_inputs))
 
 
-@pytest.mark.parametrize(
-    'name, left_out',
-    [('OpenAIGPTModel', ''), *zip(HEADS['gpt2'], ('valid_length', 'token_types'))],
-)
+CHOSEN = [('OpenAIGPTModel', ''), *zip(HEADS['gpt2'], ('valid_length', 'token_types'))]
+
+
+@pytest.mark.parametrize('name, left_out', CHOSEN)
 def test_chosen_inputs(tmp_path, name, left_out):
     block = make(name, output_attentions=True, output_all_encodings=True)
     block.prune_heads({0: [2]})

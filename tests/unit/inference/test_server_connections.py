@@ -123,14 +123,14 @@ def test_names_of_the_server(address, host, status):
     assert ask(address, request)[0] == status
 
 
-@pytest.mark.parametrize(
-    'path',
-    (
-        '/page/../../../../../../etc/passwd /page/%2e%2e/%2e%2e/app.py /page//etc/passwd '
-        '/page/__init__.py /models/..%2f..%2fetc%2fpasswd /v1/models/%2fetc%2fpasswd '
-        '/models/a%0d%0aX-Evil:%201 /v1/models/%3Cb%3E%1b%0a /page/%00 /%c0%ae%c0%ae/'
-    ).split(),
-)
+PATHS = (
+    '/page/../../../../../../etc/passwd /page/%2e%2e/%2e%2e/app.py /page//etc/passwd '
+    '/page/__init__.py /models/..%2f..%2fetc%2fpasswd /v1/models/%2fetc%2fpasswd '
+    '/models/a%0d%0aX-Evil:%201 /v1/models/%3Cb%3E%1b%0a /page/%00 /%c0%ae%c0%ae/'
+).split()
+
+
+@pytest.mark.parametrize('path', PATHS)
 def test_a_path_is_no_file_and_no_header(address, path):
     with connect(address) as opened:
         opened.sendall(head(path, 'Connection: close', method='GET', length=None))

@@ -120,15 +120,15 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize(
-    'family, format',
-    [
-        # TensorFlow, which writes its format, is only where the peers are
-        pytest.param(family, format, marks=pytest.mark.peers if format == 'tensorflow' else ())
-        for family in FORMATS
-        for format in FORMATS[family]
-    ],
-)
+FAMILIES = [
+    # TensorFlow, which writes its format, is only where the peers are
+    pytest.param(family, format, marks=pytest.mark.peers if format == 'tensorflow' else ())
+    for family in FORMATS
+    for format in FORMATS[family]
+]
+
+
+@pytest.mark.parametrize('family, format', FAMILIES)
 def test_the_files_tell_the_family(tmp_path, family, format):
     """All families' folders, as the originals write them: without ``model_type``."""
     folder = tmp_path / 'model'

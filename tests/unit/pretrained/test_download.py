@@ -37,11 +37,10 @@ def read(path):
         return file.read()
 
 
-@pytest.mark.parametrize(
-    'body, member',
-    [(BODY, None), (zip_of(**{'file.bin': BODY, '../evil': b'x', 'other': b'y'}), 'file.bin')],
-    ids=['file', 'archive'],
-)
+BODIES = [(BODY, None), (zip_of(**{'file.bin': BODY, '../evil': b'x', 'other': b'y'}), 'file.bin')]
+
+
+@pytest.mark.parametrize('body, member', BODIES, ids=['file', 'archive'])
 def test_download(server, path, body, member):
     server.resources['/f'] = Resource(body)
     for _ in range(2):  # a sound file is not downloaded again

@@ -55,10 +55,10 @@ def test_training_lowers_the_loss_and_two_runs_are_bit_equal():
     assert any((one != two).any() for one, two in zip(values(other), values(first)))
 
 
-@pytest.mark.parametrize(
-    'optimizer, accumulate, step',
-    [('bertadam', 1, 6), ('openaiadam', 1, 5), ('adam', 2, 5), ('sgd', 1, 6)],
-)
+OPTIMIZERS = [('bertadam', 1, 6), ('openaiadam', 1, 5), ('adam', 2, 5), ('sgd', 1, 6)]
+
+
+@pytest.mark.parametrize('optimizer, accumulate, step', OPTIMIZERS)
 def test_resume_is_bit_equal(tmp_path, optimizer, accumulate, step):
     """After a signal, in an epoch and at its end (step 6); the scripts' are in test_contract.py."""
     number = signal.SIGTERM if step == 5 else signal.SIGINT

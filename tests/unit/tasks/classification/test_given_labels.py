@@ -73,14 +73,14 @@ def test_classes_of_a_data_set_are_the_labels(tmp_path, names, options):
     assert list(trained.task.labels) == names
 
 
-@pytest.mark.parametrize(
-    'task, rows',
-    [
-        ('text-classification', [('the cat', 'x'), ('a dog', 'y')]),
-        ('token-classification', [(['the', 'cat'], ['x', 'y'])]),
-        ('question-answering', [('where ?', 'in paris .', 'paris', 3)]),
-    ],
-)
+ROWS_OF_TASKS = [
+    ('text-classification', [('the cat', 'x'), ('a dog', 'y')]),
+    ('token-classification', [(['the', 'cat'], ['x', 'y'])]),
+    ('question-answering', [('where ?', 'in paris .', 'paris', 3)]),
+]
+
+
+@pytest.mark.parametrize('task, rows', ROWS_OF_TASKS)
 def test_nothing_of_an_earlier_task_is_left(folder, tmp_path, task, rows):
     more = {'doc_stride': 4, 'max_query_length': 4} if task == 'question-answering' else {}
     trained = finetune(folder, task, rows, epochs=1, max_length=16, **more)

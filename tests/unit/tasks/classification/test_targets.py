@@ -185,10 +185,10 @@ def test_predictions(target, outputs, written, probabilities):
         np.testing.assert_allclose(target.probabilities(np.array(outputs)), probabilities)
 
 
-@pytest.mark.parametrize(
-    ('given', 'weights'),
-    [(['balanced'], [2, 0, 2 / 3]), (['a=3', 'C=0.5'], [3, 1, 0.5]), (['z=1'], None)],
-)
+WEIGHTS = [(['balanced'], [2, 0, 2 / 3]), (['a=3', 'C=0.5'], [3, 1, 0.5]), (['z=1'], None)]
+
+
+@pytest.mark.parametrize('given, weights', WEIGHTS)
 def test_class_weights(given, weights):
     target = Classes(('a', 'b', 'c'))
     if weights is None:

@@ -18,15 +18,10 @@ def samples():
     inside = np.arange(16) < lengths[:, None]
     ids = rng.choice([7, 127, 128, 16383, 16384, 30521], (9, 16)) * inside
     weights = (np.arange(4) < rng.integers(1, 5, 9)[:, None]).astype(np.float32)
-    return Samples(
-        ids.astype(np.int32),
-        ((np.arange(16) > 3) * inside).astype(np.int32),
-        (rng.integers(1, 5, (9, 4)) * weights).astype(np.int32),
-        (rng.integers(0, 30522, (9, 4)) * weights).astype(np.int32),
-        weights,
-        rng.integers(0, 2, 9).astype(np.int32),
-        lengths,
-    )
+    types = (np.arange(16) > 3) * inside
+    places, masked = (rng.integers(*ends, (9, 4)) * weights for ends in ((1, 5), (0, 30522)))
+    whole = (each.astype(np.int32) for each in (ids, types, places, masked))
+    return Samples(*whole, weights, rng.integers(0, 2, 9).astype(np.int32), lengths)
 
 
 @pytest.fixture
