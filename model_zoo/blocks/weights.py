@@ -279,9 +279,8 @@ class BlockFiles:
                 convert = PADDED.get(name.rpartition('.ffn.')[2])  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
-            name, family = type(self).__name__, self.config.model_type
-            metadata = {'class': name, 'family': family, 'backbone': self.backbone}
-            metadata = {'format': format, **metadata}
+            kind, family, part = type(self).__name__, self.config.model_type, self.backbone
+            metadata = {'format': format, 'class': kind, 'family': family, 'backbone': part}
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
