@@ -33,18 +33,7 @@ if TYPE_CHECKING:
     from .blocks.block import ZooBlock
     from .tokenization.tokenizer import Tokenizer
 
-__all__ = [
-    'WHERE',
-    'Located',
-    'Opened',
-    'Weights',
-    'check_vocab',
-    'configure',
-    'locate',
-    'open_parts',
-    'open_tokenizer',
-    'read_weights',
-]
+__all__ = ['Located', 'Opened', 'Weights', 'locate', 'open_tokenizer', 'read_weights']
 
 _log = logging.getLogger(__name__)
 
@@ -144,7 +133,8 @@ def locate(
         modules = dataset if dataset_name is None and dataset in KNOWN else None
         files = dataclasses.replace(files, modules=modules)
     if config is not None:
-        files = files.with_config(config)
+        fields = read_json(config, 'the configuration', dict)
+        files = dataclasses.replace(files, config=os.fspath(config), fields=fields)
     family = _family_of(name, task, family, like, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
@@ -453,8 +443,7 @@ def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
     source = files.weights if state_dict is None else state_dict
     if source is None and not located.is_new:
         raise InputError(f'{located.name!r} was located without its weights: locate them, too')
-    if ctx is not None:
-        check_ctx(ctx)
+    check_ctx(ctx)
     ctx = ctx or mx.cpu()
     vocab = None if tokenizer is None else tokenizer.vocab
     config, options = configure(located, vocab, options, task)
@@ -543,5 +532,5 @@ def _labels(id2label, num_labels):
 def check_ctx(ctx):
     """Raise InputError for a GPU that MXNet can't use."""
     for device in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
-        if device.device_type == 'gpu':
+        if device is not None and device.device_type == 'gpu':
             check_gpu(device.device_id, 'ctx')

@@ -116,7 +116,7 @@ def get_model(
     if builder is not None:
         return builder(**given, **kwargs)
     if is_place(name):
-        return _model_at(name, **given, **kwargs)
+        return _model_at(name, given, kwargs)
     try:
         return gluonnlp_get_model(name, **given, **kwargs)
     except ValueError as error:
@@ -169,8 +169,7 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
             given['output_attentions'] = given.pop('output_attention')
         if given.get('use_pooler') is False and 'use_classifier' in given:
             given['use_classifier'] = bool(given['use_classifier'])
-        if ctx is not None:
-            check_ctx(ctx)
+        check_ctx(ctx)
         if pretrained is True and vocab is not None:
             if dataset_name is None:
                 raise InputError(f'{name} has a vocabulary of its own: name the dataset_name')
@@ -223,25 +222,16 @@ def _build(located, vocab, ctx, fields, options, may_lack):
     return block, vocab
 
 
-def _model_at(
-    name,
-    dataset_name=None,
-    vocab=None,
-    pretrained=True,
-    ctx=None,
-    root=None,
-    hparam_allow_override=False,
-    **options,
-):
+def _model_at(name, given, options):
     """Return the model of the zoo that is at a place, as `get_model` promises."""
-    if pretrained is not True or dataset_name is not None:
+    if given.get('pretrained', True) is not True or given.get('dataset_name') is not None:
         raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
-    located = locate(name, root=root, vocab=vocab is None)
+    vocab = given.get('vocab')
+    located = locate(name, root=given.get('root'), vocab=vocab is None)
     family = located.family
     known = {*family.hparams, *family.fixed}
     hparams = {key: options.pop(key) for key in known.intersection(options)}
-    options.update(family.fields_of(name, hparams, hparam_allow_override))
-    block = open_model(
-        located, family.zoo_block, tokenizer=False, exact=True, ctx=ctx, **options
-    ).block
+    allowed = given.get('hparam_allow_override', False)
+    options.update(family.fields_of(name, hparams, allowed), ctx=given.get('ctx'))
+    block = open_model(located, family.zoo_block, tokenizer=False, exact=True, **options).block
     return block, vocab or family.vocab_of(block.base.vocab_file)

@@ -263,12 +263,9 @@ class Mapping:
         """Map all `names` of a file to the names that the rules use.
 
         Names to ignore are left out. So are further names of tied tensors, unless the first one is
-        missing: a program that stores a tied tensor once may use any of its names.
+        missing: a program that stores a tied tensor once may use any of its names. Returns these
+        names, and the names of tied tensors -> their first names.
         """
-        return self._canonical(names)[0]
-
-    def _canonical(self, names):
-        """Return `canonical`, and the names of tied tensors -> their first names."""
         numbered, wrapper = self._numbered(len(names)), wrapper_of(names)
         has_prefix = any(name.removeprefix(wrapper).startswith(self.backbone) for name in names)
         result, copies = {}, {}
@@ -301,7 +298,7 @@ class Mapping:
 
     def matches(self, names):
         """Count the `names` of a file that the rules know."""
-        found = (_find(self._theirs, name)[0] for name in self.canonical(names).values())
+        found = (_find(self._theirs, name)[0] for name in self.canonical(names)[0].values())
         return sum(entry is not None for entry in found)
 
     def load(self, tensors, config):
@@ -312,7 +309,7 @@ class Mapping:
         wrapper = wrapper_of(tensors)
         if wrapper:
             _log.info('the names of the weights are read without %r', wrapper)
-        names, copies = self._canonical(tensors)
+        names, copies = self.canonical(tensors)
         used = {new: name for name, new in names.items()}
         for name, new in copies.items():
             if not np.array_equal(tensors[name], tensors[used[new]]):

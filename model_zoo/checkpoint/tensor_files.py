@@ -89,14 +89,6 @@ def read_params(path):
         return tensors, metadata
 
 
-def _append_checksum(path):
-    checksum = 0
-    with open(path, 'r+b') as file:
-        while part := file.read(1 << 20):
-            checksum = zlib.crc32(part, checksum)
-        file.write(_TRAILER + struct.pack('<I', checksum))
-
-
 def _as_ndarray(value):
     """Make an array of MXNet, on NumPy's memory where possible."""
     if value.size and value.flags.c_contiguous and value.dtype == np.float32:
@@ -116,7 +108,11 @@ def write_params(path, tensors, metadata=None):
         except mx.MXNetError as error:
             raise OSError(f'the disk is full or failed ({str(error).splitlines()[-1]})') from error
         if metadata is not None:
-            _append_checksum(temporary)
+            checksum = 0
+            with open(temporary, 'r+b') as file:
+                while part := file.read(1 << 20):
+                    checksum = zlib.crc32(part, checksum)
+                file.write(_TRAILER + struct.pack('<I', checksum))
 
 
 def from_bfloat16(bits):
