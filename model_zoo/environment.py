@@ -159,8 +159,15 @@ def _load_blas():
         raise ImportError(
             "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"
         )
-    if path is not None and (wanted == 'mkl' or (not wanted and is_intel() and _scipy_is_apart())):
-        _load_mkl(path)
+    if path is not None and wanted != 'openblas':
+        from importlib.metadata import version
+
+        from packaging.version import Version
+
+        # names in older wheels' BLAS would be taken for MKL's
+        is_apart = Version(version('scipy')) >= Version('1.15')
+        if wanted == 'mkl' or (is_intel() and is_apart):
+            _load_mkl(path)
     folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
     kernels = None
     if {'avx2', 'fma'} <= cpu_flags():  # OpenBLAS doesn't find them by itself in newer processors
@@ -174,15 +181,6 @@ def _mkl_path():
     folders = [sys.prefix, site.getuserbase()]
     paths = [path for folder in folders for path in glob.glob(f'{folder}/lib/libmkl_rt.so*')]
     return max(paths, default=None)
-
-
-def _scipy_is_apart():
-    """Whether SciPy's BLAS has different names; older wheels' names would be taken for MKL's."""
-    from importlib.metadata import version
-
-    from packaging.version import Version
-
-    return Version(version('scipy')) >= Version('1.15')
 
 
 def _load_mkl(path):

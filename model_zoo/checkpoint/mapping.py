@@ -371,14 +371,10 @@ class Mapping:
             numbered = [*enumerate(rule.theirs)]
             if rule.tied_to in parameters:
                 numbered += [(0, name) for name in rule.tied]
-            names = {self._full(name, layer, with_prefix): number for number, name in numbered}
+            names = {}
+            for number, name in numbered:
+                name = name.replace('{i}', layer)
+                if with_prefix and not name.startswith(('^', *self._outside)):
+                    name = self.backbone + name
+                names[name.removeprefix('^')] = number
             yield ours, rule.convert, names
-
-    def _full(self, name, layer, with_prefix):
-        """Return a rule's name as it is in a file."""
-        name = name.replace('{i}', layer)
-        if name.startswith('^'):
-            return name[1:]
-        if with_prefix and not name.startswith(self._outside):
-            return self.backbone + name
-        return name

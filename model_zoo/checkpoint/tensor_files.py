@@ -63,8 +63,7 @@ def read_params(path):
             content = content[:-_TRAILER_SIZE]
             if trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
                 raise ValueError('its checksum is wrong')
-        if read('u8', 2)[0] != _MAGIC:
-            raise ValueError('it does not begin as a .params file')
+        read('u8', 2)  # PARAMS_START, and 0
         for _ in range(read('u8')[0]):
             version, storage = read('u4', 2)
             if version not in _VERSIONS or storage != 0:

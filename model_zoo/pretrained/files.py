@@ -10,7 +10,7 @@ import os
 from typing import Any, NamedTuple
 
 from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
-from ..errors import InputError, PretrainedNotFoundError, reporting
+from ..errors import InputError, reporting
 from ..util.reading import check_json, read_json
 
 #: name of the file
@@ -149,7 +149,3 @@ def files_beside(path):
     if is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES):
         return dataclasses.replace(files, weights=None, vocab=path)
     return dataclasses.replace(files, weights=path)
-
-
-class SourceError(PretrainedNotFoundError):
-    """A place doesn't have the files; the message says why."""

@@ -13,8 +13,8 @@ from mxnet.gluon.model_zoo import model_store
 from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias, list_pretrained
-from .download import check_hash, default_root, download
-from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_beside, files_in_folder
+from .download import SourceError, check_hash, default_root, download
+from .files import ONNX_NAME, VOCAB_NAMES, Files, files_beside, files_in_folder
 from .places import is_place, local_path
 
 __all__ = ['in_repository']

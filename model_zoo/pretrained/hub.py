@@ -5,7 +5,7 @@ import posixpath
 import warnings
 
 from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
-from .download import check_hash
+from .download import SourceError, check_hash
 from .files import (
     BESIDE_VOCAB,
     BPE_NAMES,
@@ -13,7 +13,6 @@ from .files import (
     MODULES_NAME,
     SENTENCE_CONFIGS,
     VOCAB_NAMES,
-    SourceError,
     files_in_folder,
     modules_in_folder,
 )

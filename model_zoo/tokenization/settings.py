@@ -156,7 +156,8 @@ class TokenizerSettings:
                     step['add_prefix_space'] = space
         known = {token['content'] for token in content.get('added_tokens') or ()}
         rust = tokenizers.Tokenizer.from_str(json.dumps(content))
-        for content, (token, number) in sorted(self.added.items(), key=_by_id):
+        by_id = sorted(self.added.items(), key=lambda item: (item[1][1] is None, item[1][1] or 0))
+        for content, (token, number) in by_id:
             # without an id, or a place in the vocabulary, the model has no vector for it
             if content in known or (number is None and rust.token_to_id(content) is None):
                 continue
@@ -167,8 +168,3 @@ class TokenizerSettings:
                     f'{rust.token_to_id(content)}: the ids between have no tokens'
                 )
         return rust
-
-
-def _by_id(item):
-    _, (_, number) = item
-    return number is None, number or 0

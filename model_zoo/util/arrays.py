@@ -14,14 +14,10 @@ def check_shape(name, array, shape):
         )
     if array.stype != 'default':
         raise InputError(f"{name} is sparse ({array.stype}): pass {name}.tostype('default')")
-    if 0 in array.shape:
-        raise InputError(f'{name} is empty: it has shape {array.shape}')
-    wrong = len(array.shape) != len(shape) or any(
-        wanted not in (-1, size) for wanted, size in zip(shape, array.shape)
-    )
-    if wrong:
-        wanted = ', '.join('any' if size == -1 else str(size) for size in shape)
-        raise InputError(f'{name} must have shape ({wanted}), but has {array.shape}')
+    sizes = [each if each == -1 and size else size for each, size in zip(shape, array.shape)]
+    if len(array.shape) != len(shape) or sizes != list(shape):
+        expected = ', '.join('any' if size == -1 else str(size) for size in shape)
+        raise InputError(f'{name} must have shape ({expected}), but has {array.shape}')
 
 
 def check_range(name, array, shape, low, high, are_ids=False):
