@@ -251,13 +251,6 @@ def read_weights(block_class, path, config):
     return Weights(path, loaded, unknown, metadata.get('class'))
 
 
-def check_vocab(size, config, name='the model'):
-    """Raise InputError if a vocabulary of `size` tokens is larger than the embedding."""
-    rows = config.embedding_rows
-    if size > rows:
-        raise InputError(f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}')
-
-
 def _fit_block(blocks, named, weights, ctx):
     """Return the block that the weights fit best; they must have all of it."""
     best = None
@@ -447,8 +440,6 @@ def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
     ctx = ctx or mx.cpu()
     vocab = None if tokenizer is None else tokenizer.vocab
     config, options = configure(located, vocab, options, task)
-    if tokenizer is not None:
-        check_vocab(len(vocab), config)
     named = list(config.extras.get('architectures') or ())
     block_class = family.zoo_block if task is None else family.block_class(task)
     if state_dict is None and os.path.basename(source or '') == ONNX_NAME:
@@ -514,7 +505,11 @@ def configure(located, vocab=None, options=(), task=None):
             id2label = dict(enumerate(names))
     if id2label is not None:
         changes.update(_labels(id2label, num_labels))
-    return config.changed(changes) if changes else config, others
+    config = config.changed(changes) if changes else config
+    size, rows = 0 if vocab is None else len(vocab), config.embedding_rows
+    if size > rows:
+        raise InputError(f'the vocabulary does not fit: it has {size} tokens, and the model {rows}')
+    return config, others
 
 
 def _labels(id2label, num_labels):

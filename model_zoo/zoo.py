@@ -13,7 +13,6 @@ from .families import load_families
 from .opening import (
     Located,
     check_ctx,
-    check_vocab,
     configure,
     locate,
     open_model,
@@ -210,7 +209,6 @@ def _build(located, vocab, ctx, fields, options, may_lack):
     file = VocabFile(files) if vocab is None else None
     vocab = vocab or located.family.vocab_of(file)
     config, _ = configure(located, vocab, fields)
-    check_vocab(len(vocab), config, f'the weights of {located.model}')
     if files.weights is None:  # a new one, with all parts that aren't refused
         given = {name: value for name, value in options.items() if value is not None}
         parts = {name: True for name in options if name[4:] in block_class.optional_parts}
