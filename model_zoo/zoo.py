@@ -10,15 +10,7 @@ import mxnet as mx
 
 from .errors import InputError, UnknownNameError
 from .families import load_families
-from .opening import (
-    Located,
-    check_ctx,
-    configure,
-    locate,
-    open_model,
-    open_parts,
-    read_weights,
-)
+from .opening import Located, check_ctx, configure, locate, open_model, open_parts, read_weights
 from .pretrained import find_files, is_place, list_pretrained
 from .tokenization.vocab_file import VocabFile
 
