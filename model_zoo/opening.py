@@ -244,10 +244,8 @@ def read_weights(block_class, path, config):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
         tensors, metadata = read_tensors(path)
-    try:
+    with reporting(f'{path}', error_class=CheckpointError, errors=CheckpointError):
         loaded, unknown = block_class.translate(tensors, metadata, config)
-    except CheckpointError as error:
-        raise CheckpointError(f'{path}: {error}') from error
     return Weights(path, loaded, unknown, metadata.get('class'))
 
 

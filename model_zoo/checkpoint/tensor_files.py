@@ -19,7 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from ..errors import CheckpointError, InputError, reporting
+from ..errors import CheckpointError, reporting
 from ..util.files import atomic_write
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
@@ -168,9 +168,8 @@ def write_safetensors(path, tensors):
         for name, array in tensors.items()
         if first[id(array)] == name
     }
-    try:
+    problem = f'{path!r} cannot hold these tensors'
+    with reporting(problem, errors=safetensors.SafetensorError):
         content = safetensors.numpy.save(tensors, {'format': 'pt'})
-    except safetensors.SafetensorError as error:
-        raise InputError(f'{path!r} cannot hold these tensors: {error}') from error
     with atomic_write(path, 'wb') as file:
         file.write(content)

@@ -5,6 +5,7 @@ import posixpath
 import warnings
 
 from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
+from ..errors import reporting
 from .download import SourceError, check_hash
 from .files import (
     BESIDE_VOCAB,
@@ -127,10 +128,9 @@ def _get_model(name, revision, weights, local):
 
 
 def _ask(method, name, revision, **options):
-    try:
+    # errors of the library, requests or httpx
+    with reporting(_address(name, revision), error_class=SourceError, errors=Exception):
         return method(name, revision=revision, **options)
-    except Exception as error:  # of the library, requests or httpx
-        raise SourceError(f'{_address(name, revision)}: {error}') from error
 
 
 def _address(name, revision):

@@ -119,10 +119,9 @@ def unpacked(path, root):
     def fill(new):
         # what would lead out of the folder is refused (tar) or left out (zip)
         options = {} if path.endswith('.zip') else {'filter': 'data'}
-        try:
+        # errors of tarfile, zipfile, zlib, lzma or bz2
+        with reporting(f'{path!r} is damaged or refused', errors=Exception):
             shutil.unpack_archive(path, new, **options)
-        except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
-            raise InputError(f'{path!r} is damaged or refused: {error}') from error
 
     with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]
