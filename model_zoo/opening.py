@@ -405,36 +405,15 @@ def open_model(
             root=root,
             exported=exported,
         )
-    files, file, generation_config = located.files, None, {}
-    if tokenizer is None or tokenizer is False:
-        file = VocabFile(files, do_lower_case) if files.vocab else None
-        tokenizer = located.family.make_tokenizer(file) if tokenizer is None else None
-    block = _open_block(located, task, tokenizer, state_dict, exact, ctx, options)
-    if dtype != 'float32' and block.onnx_file is None:
-        block.cast(dtype)
-    if files.config:
-        path = os.path.join(os.path.dirname(files.config), GENERATION_CONFIG)
-        generation_config = read_json(path, shape=dict, default={})
-    base = block.base
-    base.vocab_file, base.generation_config = file, generation_config
-    return Opened(block, tokenizer, files)
-
-
-def open_tokenizer(
-    name_or_folder, task=None, *, weights=None, vocab_file=None, do_lower_case=None, **where
-):
-    """Open only the tokenizer; `open_model` documents the arguments."""
-    located = locate(name_or_folder, task, weights=None, vocab_file=vocab_file or weights, **where)
-    return located.family.make_tokenizer(VocabFile(located.files, do_lower_case))
-
-
-def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
-    """Return the block of the files."""
-    family, files = located.family, located.files
+    family, files, file = located.family, located.files, None
     source = files.weights if state_dict is None else state_dict
     if source is None and not located.is_new:
         raise InputError(f'{located.name!r} was located without its weights: locate them, too')
-    check_ctx(ctx)
+    if tokenizer is None or tokenizer is False:
+        file = VocabFile(files, do_lower_case) if files.vocab else None
+        tokenizer = family.make_tokenizer(file) if tokenizer is None else None
+    if ctx:
+        check_ctx(ctx)
     ctx = ctx or mx.cpu()
     vocab = None if tokenizer is None else tokenizer.vocab
     config, options = configure(located, vocab, options, task)
@@ -444,31 +423,42 @@ def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
         block_class = block_class if task else family.block_class(next(iter(named), None))
         block = block_class(config, **options)
         block.onnx_file = source
-        return block
-    if source is None:
+    elif source is None:
         block = block_class(config, **options)
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)
-        return block
-    weights = read_weights(family.base if task is None else block_class, source, config)
-    if task is not None and not exact:
-        block = block_class(config, **options)
-        block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
     else:
-        named, classes = [*filter(None, [weights.class_name]), *named], [block_class]
-        if task is None and located.model is None:
-            classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
-        blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
-        block = _fit_block(blocks, named, weights, ctx)
-    extras = block.config.extras
-    if (
-        state_dict is None
-        and not extras.get('id2label')
-        and any(name.startswith('^classifier.') for name in weights.tensors)
-        and label_order(files)[0] == ORIGINALS
-    ):  # saving it makes it another format
-        extras.setdefault(LABEL_ORDER, ORIGINALS)
-    return block
+        weights = read_weights(family.base if task is None else block_class, source, config)
+        if task is not None and not exact:
+            block = block_class(config, **options)
+            block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
+        else:
+            named, classes = [*filter(None, [weights.class_name]), *named], [block_class]
+            if task is None and located.model is None:
+                classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
+            blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
+            block = _fit_block(blocks, named, weights, ctx)
+        is_unnamed = state_dict is None and not config.extras.get('id2label')
+        has_labels = any(name.startswith('^classifier.') for name in weights.tensors)
+        if is_unnamed and has_labels and label_order(files)[0] == ORIGINALS:
+            # saving it makes it another format
+            block.config.extras.setdefault(LABEL_ORDER, ORIGINALS)
+    if dtype != 'float32' and block.onnx_file is None:
+        block.cast(dtype)
+    base = block.base
+    base.vocab_file = file
+    if files.config:
+        path = os.path.join(os.path.dirname(files.config), GENERATION_CONFIG)
+        base.generation_config = read_json(path, shape=dict, default={})
+    return Opened(block, tokenizer, files)
+
+
+def open_tokenizer(
+    name_or_folder, task=None, *, weights=None, vocab_file=None, do_lower_case=None, **where
+):
+    """Open only the tokenizer; `open_model` documents the arguments."""
+    located = locate(name_or_folder, task, weights=None, vocab_file=vocab_file or weights, **where)
+    return located.family.make_tokenizer(VocabFile(located.files, do_lower_case))
 
 
 def configure(located, vocab=None, options=(), task=None):
