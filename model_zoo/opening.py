@@ -249,32 +249,17 @@ def read_weights(block_class, path, config):
     return Weights(path, loaded, unknown, metadata.get('class'))
 
 
-def _fit_block(blocks, named, weights, ctx):
-    """Return the block that the weights fit best; they must have all of it."""
-    best = None
-    for block in blocks:
+def _best_fit(blocks, weights):
+    """Return the block that the weights fit best."""
+
+    def misfit(block):
         names = block.parameters_by_name()
         missing = [name for name in names if name not in weights.tensors]
         unused = [*weights.unknown, *(name for name in weights.tensors if name not in names)]
         # the weights of a head say what a model is for; every backbone may have a pooler
-        of_heads = sum(name.startswith('^') for name in unused)
-        misfit = len(missing), of_heads, len(unused)
-        if best is None or misfit < best[0]:
-            best = misfit, block, missing, unused
-    _, block, missing, unused = best
-    if missing:
-        raise CheckpointError(
-            f'{weights.path} is of {named}, not {type(block).__name__}: {_shown(missing)} missing'
-        )
-    if unused:
-        _log.warning('%s: left out: %s', weights.path, _shown(unused))
-    used = {name: array for name, array in weights.tensors.items() if name not in unused}
-    block.load_weights(weights._replace(tensors=used, unknown=[]), ctx)
-    return block
+        return len(missing), sum(name.startswith('^') for name in unused), len(unused)
 
-
-def _shown(names):
-    return ', '.join(name.lstrip('^') for name in names)
+    return min(blocks, key=misfit)
 
 
 def open_parts(block_class, weights, options):
@@ -437,7 +422,8 @@ def open_model(
             if task is None and located.model is None:
                 classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
             blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
-            block = _fit_block(blocks, named, weights, ctx)
+            block = _best_fit(blocks, weights) if len(blocks) > 1 else blocks[0]
+            block.load_weights(weights, ctx, exact=True)
         is_unnamed = state_dict is None and not config.extras.get('id2label')
         has_labels = any(name.startswith('^classifier.') for name in weights.tensors)
         if is_unnamed and has_labels and label_order(files)[0] == ORIGINALS:
