@@ -36,11 +36,10 @@ def check_array(name, array, shape, low=None, high=None):
 
 def check_gpu(number, field):
     """Raise InputError, naming the field, if MXNet has no GPU of this number."""
-    if not mx.runtime.Features().is_enabled('CUDA'):
-        raise InputError(f'{number}: this build of MXNet has no GPU support', field=field)
-    count = mx.context.num_gpus()
+    count = mx.context.num_gpus() if mx.runtime.Features().is_enabled('CUDA') else 0
     if not 0 <= number < count:
-        raise InputError(f'{number}: this machine has {count} GPU(s), numbered from 0', field=field)
+        problem = f'{number}: this MXNet can use {count} GPU(s), numbered from 0'
+        raise InputError(problem, field=field)
 
 
 def flatten(outputs):
