@@ -116,12 +116,10 @@ def files_in_folder(folder, format=None):
         For example a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or
         OpenAI's releases. For a model of sentence-transformers, the files are its transformer's.
     """
-    modules, said, names = None, {}, set()
-    with contextlib.suppress(OSError):
-        names.update(os.listdir(folder))
-    if MODULES_NAME in names and (parts := modules_in_folder(folder)):
+    modules, said = None, {}
+    if os.path.isfile(os.path.join(folder, MODULES_NAME)) and (parts := modules_in_folder(folder)):
         modules, folder = folder, os.path.join(folder, parts[0].path)
-        names = set(os.listdir(folder))
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
     with contextlib.suppress(InputError):  # opening the tokenizer reports it
         said = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
     lower, padding = said.get('do_lower_case'), said.get('padding_token')
