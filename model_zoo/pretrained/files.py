@@ -99,7 +99,7 @@ class Files:
     special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
     modules: str | None = None
-    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
+    fields: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     def with_vocab_of(self, files):
         """Return these files with the vocabulary of others, and what is known about it."""
