@@ -133,18 +133,13 @@ def contenders(args):
         for engine, (needs, precisions) in ENGINES.items()
     ]
     if args.work == 'training':
-        ours = [Kind('ours,', make, precisions=(*HALF, 'float16'))]
+        ours = [Kind('ours,', make, (), (*HALF, 'float16'))]
     here = [
-        Contender(
-            f'{kind.name} {precision}',
-            kind.make,
-            kind.needs,
-            {**kind.arguments, 'precision': precision},
-        )
+        Contender(f'{name} {precision}', make, needs, {**arguments, 'precision': precision})
         for kinds in (ours, PEERS[args.work])
         for precision in args.precision
-        for kind in kinds
-        if precision in kind.precisions
+        for name, make, needs, precisions, arguments in kinds
+        if precision in precisions
     ]
     older = [
         each._replace(name=f'{each.name} in {folder}', checkout=folder)
@@ -152,8 +147,9 @@ def contenders(args):
         for each in here
         if each.make == make
     ]
-    everyone = [*here, *older]
-    return [each for each in everyone if any(text in each.name for text in args.only or [''])]
+    return [
+        each for each in (*here, *older) if any(text in each.name for text in args.only or [''])
+    ]
 
 
 def cases(args):
