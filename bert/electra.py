@@ -7,8 +7,9 @@ from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
 from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.layers.losses import binary_cross_entropy, without_padding
+from model_zoo.layers.losses import binary_cross_entropy
 from model_zoo.layers.precision import Dense
+from model_zoo.layers.sequences import without_padding
 
 from . import heads, variants
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
@@ -105,15 +106,12 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
             self.activation = nn.HybridLambda(ACTIVATIONS[self.config.activation])
             self.discriminator = self._dense(1, 'discriminator_')
 
-    def hybrid_forward(
-        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
-    ):
-        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
+    def _classify(self, F, encoded, valid_length):
         x = self.activation(self.discriminator_dense(encoded.sequence))
-        result = F.squeeze(self.discriminator(x), axis=2)  # (B, L)
-        if labels is not None:
-            result = binary_cross_entropy(F, result, without_padding(F, labels, valid_length))
-        return self.join_outputs(result, encoded.attentions)
+        return F.squeeze(self.discriminator(x), axis=2)  # (B, L)
+
+    def _loss(self, F, scores, labels, valid_length):
+        return binary_cross_entropy(F, scores, without_padding(F, labels, valid_length))
 
 
 class ElectraForMaskedLM(ElectraTask, heads.BertForMaskedLM):

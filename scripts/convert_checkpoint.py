@@ -76,12 +76,13 @@ def parse(argv):
 
 def read(args):
     from model_zoo.opening import open_model
-    from model_zoo.pretrained import files_at, local_path
+    from model_zoo.pretrained import find_files, local_path
 
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
-    files_at(args.input)  # a folder or a file, not a model's name
+    # a folder or a file, not a model's name
+    find_files(path=args.input, weights=False, vocab=False)
     block, _, files = open_model(
         args.input,
         args.model,

@@ -185,6 +185,12 @@ def causal_mask(F, steps, past=None, dtype='float32'):
     return F.BlockGrad(F.cast(F.expand_dims(mask, 0), dtype))
 
 
+def halves(F, present):
+    """Return the keys and the values of a `present`: (batch, heads, length, head_size) each."""
+    parts = (F.slice_axis(present, axis=0, begin=i, end=i + 1) for i in range(2))
+    return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
+
+
 class CausalSelfAttention(SelfAttention):
     """`SelfAttention` for decoders, which can keep keys and values for later positions.
 
@@ -216,10 +222,7 @@ class CausalSelfAttention(SelfAttention):
         if past is None:
             scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         else:
-            past_key, past_value = (
-                F.reshape(F.slice_axis(past, axis=0, begin=i, end=i + 1), shape=(-3, 0, 0, 0))
-                for i in range(2)
-            )
+            past_key, past_value = halves(F, past)
             key = F.concat(past_key, key, dim=2)  # (B, heads, P + L, size)
             value = F.concat(past_value, value, dim=2)
             query, flat_key = (F.reshape(x, shape=(-3, 0, 0)) for x in (query, key))
