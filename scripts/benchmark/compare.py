@@ -94,23 +94,29 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('work', choices=OURS)
     add('--precision', nargs='+', default=['float32'], choices=PRECISIONS)
-    add('--only', nargs='+', default=(), metavar='TEXT', help='contenders whose names have it')
+    add(
+        '--only',
+        nargs='+',
+        default=(),
+        metavar='TEXT',
+        help='only contenders with this in their names',
+    )
     older = 'another version of this project, with the Python of its .venv; may be repeated'
     add('--checkout', action='append', default=[], metavar='DIR', help=older)
     add('--rounds', type=int, default=10, help='turns of each contender')
     add('--seconds', type=float, default=60, help='limit for one case')
-    add('--shapes', help='batch x length; of prompts with generation')
+    add('--shapes', help='batch x length, such as 8x128; for generation, of the prompts')
     add('--layers', type=int, default=12)
     add('--units', type=int, default=768, help="BERT's")
     add('--vocab_size', type=int, default=50257, help="GPT-2's")
-    add('--new_tokens', type=int, default=128, help='of generation')
-    add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder) and serving')
-    add('--file', help='of vectors and serving: one text per line')
-    add('--count', type=int, default=400, help='how many of the texts')
-    add('--max_len', type=int, default=256, help='in tokens, of vectors')
-    add('--clients', type=int, nargs='+', default=[1, 8, 64], help='of serving')
-    add('--requests', type=int, default=500, help='of serving, in a turn')
-    add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
+    add('--new_tokens', type=int, default=128, help='for generation')
+    add('--model', default='all-MiniLM-L6-v2', help='for vectors (a folder) and serving')
+    add('--file', help='for vectors and serving: one text per line')
+    add('--count', type=int, default=400, help='number of texts')
+    add('--max_len', type=int, default=256, help='in tokens, for vectors')
+    add('--clients', type=int, nargs='+', default=[1, 8, 64], help='for serving')
+    add('--requests', type=int, default=500, help='for serving, in a turn')
+    add('--cache', metavar='DIR', help='folder that keeps files for later runs')
     add('--json', metavar='FILE', help='file for the rows')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
     add('--page', metavar='FILE', help='page whose table is rewritten from the file of figures')
@@ -205,7 +211,7 @@ def run(args):
             run_apart('gluon:write_gpt2', args)
         if args.work == 'serving':
             run_apart('gluon:write_classifier', args)
-        # a call of forward or a step is short; another one before it warms the caches
+        # a forward pass or a step is short; another one before it warms the caches
         warm = args.work in ('forward', 'training')
         compare = functools.partial(check, args.work) if args.work in BOUNDS else None
         return measure(everyone, what, args, warm, compare), unit
