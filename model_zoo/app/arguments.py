@@ -111,12 +111,7 @@ def check_engine(settings):
         raise InputError(f'{settings.engine} is for inference: only MXNet trains', field='engine')
     if settings.engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
         raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
-    check_precision(settings)
-
-
-def check_precision(args):
-    """Raise InputError if the precision isn't one of the engine's."""
-    if args.engine == 'mxnet' and args.precision == 'int8':
+    if settings.engine == 'mxnet' and settings.precision == 'int8':
         raise InputError('int8 needs `engine` onnxruntime', field='precision')
-    if args.engine == 'mxnet' and args.precision == 'bfloat16':
+    if settings.engine == 'mxnet' and settings.precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')

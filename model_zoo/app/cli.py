@@ -269,19 +269,7 @@ def run(main, argv=None):
     """
     token = _running.set(_Command())
     try:
-        return _status_of(lambda: main(argv))
-    finally:
-        _running.reset(token)
-
-
-def run_script(main):
-    """Call ``main()`` as `run` does, and exit with the status: for a file that is the program."""
-    sys.exit(run(main))
-
-
-def _status_of(function):
-    try:
-        return function() or 0
+        return main(argv) or 0
     except ZooError as error:
         print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
@@ -300,6 +288,13 @@ def _status_of(function):
         if mxnet is None or not isinstance(error, mxnet.MXNetError):
             raise
         return _fail(f'MXNet: {_last_line(error)}')
+    finally:
+        _running.reset(token)
+
+
+def run_script(main):
+    """Call ``main()`` as `run` does, and exit with the status: for a file that is the program."""
+    sys.exit(run(main))
 
 
 def _fail(message):

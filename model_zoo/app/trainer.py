@@ -48,8 +48,8 @@ class Evaluator:
 
     def labelled(self, *segments):
         """Return the segments that have labels and so can be scored."""
-        known = {name: self.sets[name] for name in segments if name in self.sets}
-        return [name for name, data in known.items() if self._task.is_labelled(data.rows)]
+        known = filter(self.sets.__contains__, segments)
+        return [name for name in known if self._task.is_labelled(self.sets[name].rows)]
 
     @property
     def dev_sets(self):
@@ -523,8 +523,6 @@ def run_task(task, trainer_class=Trainer):
 
 def find_contexts(gpus, workers, gpu=None):
     """Return the devices of this process: several GPUs, one, or the CPU."""
-    if gpus and gpu is not None:
-        raise InputError(f'{gpu} and `gpus` {gpus} both name the GPUs: give one', field='gpu')
     if not (gpus or '').strip():
         if workers.size > 1 and gpu is not None:
             gpu = workers.local_rank

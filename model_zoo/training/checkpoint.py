@@ -96,9 +96,7 @@ def load_optimizer(block, trainer, tensors, updates, source):
             updater.states[index] = state
             updater.states_synced[index] = True
     if left:
-        raise CheckpointError(
-            f'{source!r} does not fit the optimizer: left over {sorted(left)[:5]}'
-        )
+        raise CheckpointError(f'{source!r} does not fit the optimizer: it has {sorted(left)[:5]}')
     for updater in updaters:
         shared = updater.optimizer
         shared.num_update = updates['num_update']
@@ -273,9 +271,7 @@ class CheckpointStore:
         paths = {_place(path)[0]: path for path in reversed(self.paths())}
         if step not in paths:
             found = ', '.join(map(str, paths)) or 'none'
-            raise CheckpointError(
-                f'no checkpoint of step {step} in {self.folder!r}; found: {found}'
-            )
+            raise CheckpointError(f'{self.folder!r} has no checkpoint of step {step}, but {found}')
         return Checkpoint(paths[step])
 
     def newest(self):

@@ -282,7 +282,9 @@ class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
     gpu: int | None = gpu_number()
-    gpus: str | None = setting(None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free')
+    gpus: str | None = setting(
+        None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free', excludes='gpu'
+    )
     dtype: str = setting('float32', None, 'usual', choices=known.PRECISIONS)
     loss_scale: float | None = setting(None, 'with float16; default, and 0: dynamic', at_least=0)
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')
@@ -328,19 +330,12 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     title = 'training'
 
     epochs: float = setting(
-        3,
-        'passes over the data, such as 3 or 0.5',
-        'usual total',
-        above=0,
-        aliases='num_train_epochs',
+        3, 'passes over the data, such as 0.5', 'usual total', above=0, aliases='num_train_epochs'
     )
     training_steps: Count | None = setting(None, 'replaces `epochs`', 'total', aliases='max_steps')
     batch_size: Count = setting(32, None, 'usual size', aliases='per_device_train_batch_size')
     dev_batch_size: Count = setting(
-        8,
-        'for dev and test sets',
-        'free',
-        aliases='eval_batch_size predict_batch_size test_batch_size',
+        8, 'in evaluation', 'free', aliases='eval_batch_size predict_batch_size test_batch_size'
     )
     accumulate: Count | None = setting(
         None, 'number of batches per update', 'number', aliases='gradient_accumulation_steps'
@@ -506,10 +501,7 @@ class DeploySettings(Settings):
         'auto', 'type of activations in INT8', 'free', choices=known.QUANTIZED_DTYPES
     )
     calib_mode: str = setting(
-        'customize',
-        'how the ranges of activations are found',
-        'free',
-        choices=known.CALIBRATION_MODES,
+        'customize', 'how to find ranges of activations', 'free', choices=known.CALIBRATION_MODES
     )
 
     def derived(self):
