@@ -32,6 +32,7 @@ from harness import Case, Contender, measure, rows_of, rst_table, run_apart, thr
 from inputs import bert_flops, read_sentences
 
 from model_zoo.app import cli
+from model_zoo.app.arguments import check_at_least_one
 from model_zoo.environment import cpu_flags
 from model_zoo.errors import InputError
 from model_zoo.util.files import write_json
@@ -94,13 +95,7 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('work', choices=OURS)
     add('--precision', nargs='+', default=['float32'], choices=PRECISIONS)
-    add(
-        '--only',
-        nargs='+',
-        default=(),
-        metavar='TEXT',
-        help='only contenders with this in their names',
-    )
+    add('--only', nargs='+', default=(), metavar='TEXT', help='contenders with TEXT in their names')
     older = 'another version of this project, with the Python of its .venv; may be repeated'
     add('--checkout', action='append', default=[], metavar='DIR', help=older)
     add('--rounds', type=int, default=10, help='turns of each contender')
@@ -123,11 +118,10 @@ def parse_arguments(argv=None):
     # a plain object, which an older version's process can read
     args = argparse.Namespace(**vars(parser.parse_args(argv)))
     if args.table and args.work not in TITLES:
-        raise InputError(f'--table has no {args.work}; use --json')
+        raise InputError(f'has no {args.work}; use `json`', field='table')
     if args.work in ('vectors', 'serving') and not args.file:
-        raise InputError(f'{args.work} needs --file')
-    if args.rounds < 1:
-        raise InputError(f'--rounds {args.rounds}: must be at least 1')
+        raise InputError(f'is missing, which {args.work} needs', field='file')
+    check_at_least_one(args, 'rounds')
     return args
 
 
