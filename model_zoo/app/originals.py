@@ -114,39 +114,19 @@ TABLE = {
     'finetune_swag': f'{_PYTORCH_BERT} do_train do_eval',
     'run_pretraining': 'num_warmup_steps input_file do_train do_eval as_estimator',
 }
-_OF_FINETUNING = {
-    'loss_scaling': 'loss_scale',
-    'save_checkpoints_steps': 'ckpt_interval',
-    'do_lower': 'do_lower_case',
-}
-#: command -> flag of an original -> our flag
+_FINETUNING = 'loss_scaling=loss_scale save_checkpoints_steps=ckpt_interval do_lower=do_lower_case'
+#: command -> flags of an original, and our flags
 ALIASES = {
-    'create_pretraining_data': {
-        'train_corpus': 'input_file',
-        'bert_model': 'vocab',
-        'dataset_name': 'vocab',
-        'vocab_file': 'vocab',
-        'epochs_to_generate': 'dupe_factor',
-    },
-    'finetune_classifier': _OF_FINETUNING,
-    'finetune_gpt': {'train_batch_size': 'batch_size'},
-    'finetune_squad': {**_OF_FINETUNING, 'only_predict': 'only_inference'},
-    'finetune_tagging': {
-        'train_batch_size': 'batch_size',
-        # GluonNLP 0.8's
-        'train-path': 'train_file',
-        'dev-path': 'dev_file',
-        'test-path': 'test_file',
-        'seq-len': 'max_length',
-        'num-epochs': 'epochs',
-        'save-checkpoint-prefix': 'output_dir',
-    },
-    'run_pretraining': {
-        'dataset_name': 'dataset',
-        'num_data_workers': 'num_dataset_workers',
-        'train_batch_size': 'batch_size',
-        'save_checkpoints_steps': 'ckpt_interval',
-    },
+    'create_pretraining_data': 'train_corpus=input_file bert_model=vocab dataset_name=vocab '
+    'vocab_file=vocab epochs_to_generate=dupe_factor',
+    'finetune_classifier': _FINETUNING,
+    'finetune_gpt': 'train_batch_size=batch_size',
+    'finetune_squad': f'{_FINETUNING} only_predict=only_inference',
+    # the last ones are GluonNLP 0.8's
+    'finetune_tagging': 'train_batch_size=batch_size train-path=train_file dev-path=dev_file '
+    'test-path=test_file seq-len=max_length num-epochs=epochs save-checkpoint-prefix=output_dir',
+    'run_pretraining': 'dataset_name=dataset num_data_workers=num_dataset_workers '
+    'train_batch_size=batch_size save_checkpoints_steps=ckpt_interval',
 }
 #: reason, which is logged if the flag is used -> flags of originals without effect
 _WITHOUT_EFFECT = {
@@ -176,17 +156,16 @@ def parse(parser, argv, command):
 
     Only the help of the originals' own scripts shows them, without those that have no effect.
     """
-    for alias, flag in ALIASES.get(command, {}).items():
+    for pair in ALIASES.get(command, '').split():
+        alias, flag = pair.split('=')
         parser.add_aliases(flag, alias)
     add = parser.add_argument_group("originals' flags").add_argument
     flags = TABLE.get(command, '').split()
+    hidden = {} if isinstance(argv, cli.Words) else {'help': argparse.SUPPRESS}
     for flag in flags:
-        add(f'--{flag}', **FLAGS[flag])
+        add(f'--{flag}', **{**FLAGS[flag], **hidden})
     for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
-        hidden = dict.fromkeys(('dest', 'help'), argparse.SUPPRESS)
-        add(f'--{flag}', action=_Ignored, nargs='?', **hidden)
-    if not isinstance(argv, cli.Words):
-        parser.hide(*flags)
+        add(f'--{flag}', action=_Ignored, nargs='?', dest=argparse.SUPPRESS, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     values = vars(args)
     if 'do_train' in flags and 'only_inference' in values:

@@ -27,7 +27,6 @@ from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameter
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
 from ..util.display import in_number
-from .arguments import check_engine
 from .cli import get_ctx
 from .engines import calibrate, engine_forward, load_exported
 from .model_choice import ModelChoice
@@ -215,8 +214,6 @@ class Trainer(Callback):
     def locate(self):
         """Return the sources of the rows of each set, and the `ModelChoice`, or None."""
         task = self.task
-        if isinstance(self.settings, kinds.FinetuneSettings):
-            check_engine(self.settings)
         if isinstance(self.settings, kinds.BackendSettings):
             task.workers = make_workers(self.settings.comm_backend, self.settings.allreduce_dtype)
         sources, choice = task.locate(self._data), None

@@ -471,9 +471,11 @@ class FinetuneSettings(
     )
     best_by: str | None = setting(None, "dev score, such as macro_f1; default: the task's metric")
     freeze: str | None = setting(None, 'encoder, or N layers, which stay as they are')
-    engine: str = setting('mxnet', 'for `only_inference`', 'free', choices=known.ENGINES)
+    engine: str = setting(
+        'mxnet', 'what runs the model', 'free', choices=known.ENGINES, needs='only_inference'
+    )
     precision: str | None = setting(
-        None, 'of `engine`; default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8']
+        None, 'default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8'], needs='engine'
     )
 
     def check(self):
@@ -488,7 +490,7 @@ class DeploySettings(Settings):
     title = 'exported models and INT8'
 
     deploy: bool = setting(
-        False, 'predict with an exported model', 'free', needs='only_inference model_prefix'
+        False, 'use an export', 'free', needs='only_inference model_prefix', excludes='engine'
     )
     model_prefix: str | None = setting(
         None, 'PREFIX of the exported PREFIX-symbol.json', 'free', needs='deploy'
