@@ -11,7 +11,7 @@ from model_zoo.layers.cells import ACTIVATIONS, EncoderStack
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded
-from model_zoo.util.arrays import check_range
+from model_zoo.util.arrays import check_array
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
@@ -76,16 +76,16 @@ class BertBlock(AttentionBlock):
         is_mask = getattr(valid, 'ndim', 1) > 1 and valid.ndim == getattr(words, 'ndim', 0)
         self.check_text(words, None if is_mask else valid)
         if is_mask:
-            check_range('valid_length', valid, words.shape, 0, 2)
+            check_array('valid_length', valid, words.shape, 0, 2)
             inputs['valid_length'] = Mask([valid])
         types, count = inputs['token_types'], self.config.type_vocab_size
         if types is not None:
-            check_range('token_types', types, words.shape, 0, count, are_ids=True)
+            check_array('token_types', types, words.shape, 0, count)
         if positions is not None:
             if not self.base.has_decoder:
                 raise InputError('masked_positions needs a model with use_decoder=True')
             rows, length = words.shape
-            check_range('masked_positions', positions, (rows, -1), 0, length)
+            check_array('masked_positions', positions, (rows, -1), 0, length)
         if inputs['head_mask'] is not None:
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 

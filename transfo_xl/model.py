@@ -7,7 +7,7 @@ from model_zoo.blocks.block import ZooBlock
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import batch_major, bounded, positions_of, without_nan
-from model_zoo.util.arrays import check_range, check_shape
+from model_zoo.util.arrays import check_array
 
 from .adaptive import AdaptiveEmbedding
 from .catalogue import ARCHITECTURES
@@ -86,9 +86,9 @@ class TransfoXLBlock(ZooBlock):
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
             raise InputError(f'mems must be the {wanted} arrays of the last call, or None')
         for layer, memory in enumerate(mems[:-1]):
-            check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
+            check_array(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
         if mems:
-            check_range('mems[-1]', mems[-1], (batch,), 0, base.mem_len + 1)
+            check_array('mems[-1]', mems[-1], (batch,), 0, base.mem_len + 1)
         inputs['mems'] = list(mems)
 
 

@@ -5,7 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.layers.cells import FeedForward
+from model_zoo.layers.cells import Cell, FeedForward
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
 from .adaptive import initializers
@@ -211,7 +211,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
 
 
-class RelativeCell(HybridBlock):
+class RelativeCell(Cell):
     """One layer: relative attention and feed-forward, with residuals and normalization.
 
     Inputs
@@ -232,7 +232,7 @@ class RelativeCell(HybridBlock):
 
     def __init__(self, config, biases=None, prefix=None):
         super().__init__(prefix=prefix)
-        self._pre_norm = config.pre_lnorm
+        self.pre_norm = config.pre_lnorm
         sizes, (initializer, _) = (config.d_model, config.d_inner), initializers(config)
         norm = {
             'epsilon': config.layer_norm_epsilon,
@@ -248,33 +248,21 @@ class RelativeCell(HybridBlock):
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):
         context = x if memory is None else F.concat(memory, x, dim=0)
-        query, source = x, context
-        if self._pre_norm:
-            source = self.attention_norm(context)
-            query = source if memory is None else self.attention_norm(x)
+        source = self.before(context)
+        query = source if memory is None else self.before(x)
         attended, key, value = self.attention(query, source, positions, mask, frame)
-        return self._after(x, attended), context, key, value
+        return self.after(x, attended), context, key, value
 
     def remember(self, F, memory):
         """Return the keys and values of a memory; see `RelativeAttention.remember`."""
-        return self.attention.remember(F, self.attention_norm(memory) if self._pre_norm else memory)
+        return self.attention.remember(F, self.before(memory))
 
     def read(self, F, x, *arrays):
         """Return a segment after a memory of keys and values; see `RelativeAttention.read`."""
-        query = self.attention_norm(x) if self._pre_norm else x
-        attended, key, value = self.attention.read(F, query, *arrays)
-        return self._after(x, attended), key, value
+        attended, key, value = self.attention.read(F, self.before(x), *arrays)
+        return self.after(x, attended), key, value
 
     def step(self, F, x, *arrays, first):
         """Add one more position a row; see `RelativeAttention.step`."""
-        query = self.attention_norm(x) if self._pre_norm else x
-        attended, key, value = self.attention.step(F, query, *arrays, first=first)
-        return self._after(x, attended), key, value
-
-    def _after(self, x, attended):
-        """Return the cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
-        if self._pre_norm:
-            return x + self.dropout(self.ffn(self.ffn_norm(x)))
-        x = self.attention_norm(x)
-        return self.ffn_norm(x + self.dropout(self.ffn(x)))
+        attended, key, value = self.attention.step(F, self.before(x), *arrays, first=first)
+        return self.after(x, attended), key, value

@@ -13,7 +13,7 @@ from ..layers.cells import DecoderCell
 from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
-from ..util.arrays import check_range, check_shape
+from ..util.arrays import check_array
 from ..util.fields import Size
 from .attention_block import AttentionBlock
 from .config import check_field
@@ -101,16 +101,16 @@ class DecoderBlock(AttentionBlock):
         names = 'words', 'token_types', 'position_ids', 'past'
         words, types, positions, past = map(inputs.get, names)
         axes, before = max(2, getattr(words, 'ndim', 2)), 0
-        check_shape('words', words, (-1,) * axes)
+        check_array('words', words, (-1,) * axes)
         if past is not None:
             before = self._check_past(past, words.size // words.shape[-1])
         before = before if positions is None else None
         self.check_text(words, inputs.get('valid_length'), axes, before)
         if types is not None:
             rows = self.config.embedding_rows
-            check_range('token_types', types, words.shape, 0, rows, are_ids=True)
+            check_array('token_types', types, words.shape, 0, rows)
         if positions is not None:
-            check_range('position_ids', positions, words.shape, 0, self.context_length)
+            check_array('position_ids', positions, words.shape, 0, self.context_length)
         if inputs.get('head_mask') is not None:
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
@@ -123,7 +123,7 @@ class DecoderBlock(AttentionBlock):
         length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
         for layer, array in enumerate(past):
             heads = len(config.kept_heads(layer))
-            check_shape(f'past[{layer}]', array, (2, batch, heads, length, config.head_size))
+            check_array(f'past[{layer}]', array, (2, batch, heads, length, config.head_size))
         return length
 
 

@@ -8,7 +8,7 @@ from ..layers.graphs import LockedGraph
 from ..layers.losses import cross_entropy
 from ..layers.precision import Dense
 from ..layers.sequences import vectors_at, without_padding
-from ..util.arrays import check_range, check_shape
+from ..util.arrays import check_array
 from .decoder import DecoderBlock
 from .stepwise import State, Stepwise, widen, write_at
 from .task_mixin import TaskMixin
@@ -226,9 +226,9 @@ class DecoderDoubleHeads(DecoderTask):
 
     def check(self, inputs):
         words = inputs['words']
-        check_shape('words', words, (-1, -1, -1))
+        check_array('words', words, (-1, -1, -1))
         super().check(inputs)
-        check_range('mc_token_ids', inputs['mc_token_ids'], words.shape[:2], 0, words.shape[2])
+        check_array('mc_token_ids', inputs['mc_token_ids'], words.shape[:2], 0, words.shape[2])
 
     def hybrid_forward(
         self,

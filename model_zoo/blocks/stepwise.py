@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import mxnet as mx
 
-from ..util.arrays import check_shape
+from ..util.arrays import check_array
 
 __all__ = ['Stepwise']
 
@@ -67,7 +67,7 @@ class Stepwise:
     def checked_start(self, words, valid_length=None):
         """Return the inputs of a text's beginning, checked."""
         inputs = {'words': words, 'mems': None, 'valid_length': valid_length}
-        check_shape('words', words, (-1, -1))
+        check_array('words', words, (-1, -1))
         self.check(inputs)
         return inputs
 
