@@ -14,7 +14,7 @@ from model_zoo.layers.sequences import without_padding
 from . import heads, variants
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
-from .mapping import huggingface_mapping
+from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import BertTokenizer
 
@@ -39,9 +39,6 @@ _NAMES = {
     'cls.predictions': 'generator_lm_head',
 }
 _OUTSIDE = ('generator_', 'discriminator_predictions.', 'sequence_summary.')
-_CLASSIFIER = tuple(
-    layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
-)
 _CHOICE = tuple(layer_rules({'^dense': 'sequence_summary.summary'}))
 _DENSE = layer_rules(
     {
@@ -54,7 +51,7 @@ _DENSE = layer_rules(
 
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
-    after = (*_CLASSIFIER, *_CHOICE, *_DENSE)
+    after = (*CLASSIFIER, *_CHOICE, *_DENSE)
     return {'huggingface': huggingface_mapping('electra', _NAMES, _OUTSIDE, head, after)}
 
 
@@ -125,7 +122,7 @@ class OfSequence(variants.OwnPooler, ElectraTask):
 class ElectraForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
     """Like `BertForSequenceClassification`, with its own pooler."""
 
-    head_rules = _CLASSIFIER
+    head_rules = tuple(CLASSIFIER)
 
 
 class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):

@@ -5,6 +5,8 @@ from dataclasses import replace
 from model_zoo.checkpoint.mapping import Mapping, Rule, Transposed, cell_layers, layer_rules
 
 _TABLES = 'word', 'token_type', 'position'
+#: the rules of transformers' classifiers with a dense layer in front
+CLASSIFIER = layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
 _OURS = 'encoder.layers.{i}.'
 
 

@@ -117,6 +117,8 @@ class Case:
         Optional libraries that it needs.
     translated : bool
         Whether the parameters of a folder have other names and forms than the block's.
+    examined : bool
+        Whether its results show the predictions that are most wrong.
     """
 
     script: str
@@ -133,6 +135,7 @@ class Case:
     args: dict = dataclasses.field(default_factory=dict)
     extras: tuple[str, ...] = ()
     translated: bool = False
+    examined: bool = True
 
 
 def evaluate_classifier(data, model, output):
@@ -177,6 +180,7 @@ def family(name):
         ),
         lambda data, folder: ['--lr', '1e-3'],
         translated=name == 'transfo_xl',
+        examined=False,
     )
 
 
@@ -248,6 +252,7 @@ CASES = {
         accumulate=2,
         args={'pooling': 'mean', 'loss': 'cosine'},
         translated=True,
+        examined=False,
     ),
     'finetune_gpt': Case(
         'finetune_gpt',

@@ -22,11 +22,10 @@ TRANSFO_XL = {'cutoffs': [3], 'd_model': 16, 'd_embed': 16, 'd_inner': 32}
 TRANSFO_XL.update(n_layer=2, n_head=2, d_head=8)
 
 
-#: class of a configuration -> sizes
+#: class of a configuration -> sizes of it and of its subclasses
 SIZES = {
     bert.BertConfig: BERT,
     bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
     bert.DistilBertConfig: {**DISTILBERT, 'max_position_embeddings': 24},
     bert.ElectraConfig: {**BERT, 'embedding_size': 8},
     gpt.OpenAIGPTConfig: DECODER,
@@ -35,9 +34,14 @@ SIZES = {
 }
 
 
+def sizes_of(config_class):
+    """Return the tiny sizes of a configuration's class, or of the class that it derives from."""
+    return next(SIZES[each] for each in config_class.__mro__ if each in SIZES)
+
+
 def make_config(config_class, vocab_size=40, **changes):
     """Return a tiny configuration of a family."""
-    sizes = {**SIZES[config_class], **changes}
+    sizes = {**sizes_of(config_class), **changes}
     if 'n_positions' in sizes:
         sizes.setdefault('n_ctx', sizes['n_positions'])
     return config_class(vocab_size, **sizes)

@@ -14,7 +14,7 @@ import numpy as np
 from .. import analysis
 from ..batches import BucketedLoader
 from ..errors import InputError, UnknownNameError
-from ..registry import get_family
+from ..registry import get_family, list_families
 from ..tasks.classification import ClassificationSettings, ClassifierFeatures, choose_data
 from ..tasks.classification_data import read_examples
 from ..tasks.labels import match_labels
@@ -35,7 +35,6 @@ COLUMNS = 'text_columns', 'text_column', 'text_pair_column', 'label_column'
 #: flags that choose the data, as in fine-tuning
 OF_DATA = *OF_BERT, *COLUMNS, 'dev_file', 'header', 'regression', 'encoding'
 DECODERS = 'gpt', 'gpt2'
-FAMILIES = 'bert', *DECODERS, 'roberta', 'xlmr', 'distilbert', 'electra'
 
 
 @dataclasses.dataclass
@@ -57,8 +56,10 @@ class Subject:
 def study_heads(args):
     """Measure the heads that a command's arguments choose; with ``try_masking``, prune some."""
     args.family = family_of(args.model, args.dataset)
-    if args.family not in FAMILIES:
-        problem = f'{args.model!r} is of the family {args.family}, not {", ".join(FAMILIES)}'
+    variants = (family.name for family in list_families() if family.variant_of == 'bert')
+    families = ['bert', *DECODERS, *variants]
+    if args.family not in families:
+        problem = f'{args.model!r} is of the family {args.family}, not {", ".join(families)}'
         raise InputError(problem, field='model')
     is_decoder = args.family in DECODERS
     if is_decoder:

@@ -56,9 +56,8 @@ class Config:
     # of models that have them
     num_layers = units = num_heads = pruned_heads = None
 
-    vocab_size_or_config_json_file: dataclasses.InitVar[Any] = dataclasses.field(
-        default=None, kw_only=True
-    )
+    _: dataclasses.KW_ONLY
+    vocab_size_or_config_json_file: dataclasses.InitVar[Any] = None
 
     def __post_init__(self, vocab_size_or_config_json_file):
         values = vars(self)

@@ -3,7 +3,7 @@
 import mxnet as mx
 from mxnet.gluon import nn
 
-from ..layers.attention import BLOCKED, halves
+from ..layers.attention import BLOCKED, unstack
 from ..layers.graphs import LockedGraph
 from ..layers.losses import cross_entropy
 from ..layers.precision import Dense
@@ -38,7 +38,7 @@ class _Prompt(_Graph):
         inputs = words, None, None, None, None, None
         states, presents, _ = self.transformer.encode(F, inputs, position_weight)
         last = vectors_at(F, states[-1], F.cast(valid_length, 'float32') - 1)  # (B, C)
-        keys, values = zip(*(halves(F, present) for present in presents))
+        keys, values = zip(*(unstack(F, present, 2) for present in presents))
         values = [F.swapaxes(value, -1, -2) for value in values]
         return self._scores(F, last), self._by_group(F, keys), self._by_group(F, values)
 

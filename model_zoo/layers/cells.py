@@ -101,10 +101,8 @@ class FeedForward(HybridBlock):
     # are zero. Since the activation maps 0 to 0, their outputs and gradients are zero as well, and
     # they stay zero in training. Saving removes them in every format, and loading adds them.
 
-    def __init__(
-        self, units, hidden_size, activation, initializer, dropout=0, prefix=None, params=None
-    ):
-        super().__init__(prefix=prefix, params=params)
+    def __init__(self, units, hidden_size, activation, initializer, dropout=0, prefix=None):
+        super().__init__(prefix=prefix)
         inner = padded_units(hidden_size)
         with self.name_scope():
             padded = ZeroPadded(initializer, 0, hidden_size)

@@ -156,9 +156,7 @@ def _check_bfloat16(block):
         raise InputError('bfloat16 needs a CPU with AVX-512: use float32') from error
     known = cpu_flags()
     if known and not {'avx512_bf16', 'amx_bf16'} & known:
-        _warn_once(
-            'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster'
-        )
+        _warn_once('this CPU has no instructions for bfloat16: float32 is faster')
 
 
 def trains():

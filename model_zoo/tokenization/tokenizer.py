@@ -462,7 +462,8 @@ eos_token_id : int or None
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """
-        return self._rows([(text, pair)], max_length, add_special_tokens, **special)[0]
+        [row] = self.encode_pairs([(text, pair)], max_length, add_special_tokens, **special)
+        return row
 
     def encode_batch(
         self,
@@ -491,7 +492,8 @@ eos_token_id : int or None
         others = [None] * len(texts) if pairs is None else list_of_texts(pairs, 'pairs')
         if len(others) != len(texts):
             raise InputError(f'{len(texts)} texts, but {len(others)} pairs')
-        rows = self._rows(list(zip(texts, others)), max_length, add_special_tokens, **special)
+        pairs = list(zip(texts, others))
+        rows = [*self.encode_pairs(pairs, max_length, add_special_tokens, **special)]
         if not pad:
             return BatchEncoding(rows, None, None)
         length = max(map(len, rows), default=0)
@@ -506,7 +508,7 @@ eos_token_id : int or None
             raise InputError('the vocabulary names no padding token: use pad=False, or name one')
         return BatchEncoding(rows, length, pad_id or 0)
 
-    def encode_pairs(self, pairs, max_length=None, add_special_tokens=True):
+    def encode_pairs(self, pairs, max_length=None, add_special_tokens=True, **special):
         """Yield the `Encoding` of each text or pair, see :meth:`encode`.
 
         Tasks and pipelines use this. A limited number of texts is tokenized together, which limits
@@ -516,13 +518,38 @@ eos_token_id : int or None
         ----------
         pairs : sequence of (str, str or None)
             A text, and the second text of a pair.
-        max_length, add_special_tokens
+        max_length, add_special_tokens, **special
             As of :meth:`encode`.
         """
-        ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
+        frames = self._frames_with(**special) if special else self._frames
+        if not add_special_tokens:
+            frames = [frame.without_tokens() for frame in frames]
+        are_pairs = any(other is not None for _, other in pairs)
+        if max_length is not None and max_length < frames[are_pairs].size:
+            raise InputError(
+                f'max_length is {max_length}; {"a pair" if are_pairs else "a text"} needs at least '
+                f'{frames[are_pairs].size} for its special tokens'
+            )
+        pairs = [(text,) if other is None else (text, other) for text, other in pairs]
+        pairs = [tuple(map(checked, pair)) for pair in pairs]
+        ends = itertools.accumulate(sum(map(len, pair)) for pair in pairs)
         parts = [(index // _TEXTS, end // _CHARACTERS) for index, end in enumerate(ends)]
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
-            yield from self._rows([pair for _, pair in part], max_length, add_special_tokens)
+            texts, longest = [texts for _, texts in part], 0
+            pieces = iter(self._pieces([text for pair in texts for text in pair]))
+            for pair in texts:
+                found = [next(pieces) for _ in pair]
+                ids = [each.ids for each in found]
+                # a second text without a piece is left out
+                frame, lengths = frames[len(ids) - 1 if ids[-1] else 0], list(map(len, ids))
+                if max_length is not None and sum(lengths) > max_length - frame.size:
+                    lengths = _cut(lengths, max_length - frame.size)
+                    frame = frame if lengths[-1] else frames[0]
+                row = Encoding(frame, found, ids, lengths)
+                longest = max(longest, len(row))
+                yield row
+            if max_length is None:
+                warn_if_long(longest, self.max_len)
 
     def with_special_tokens(self, ids, pair_ids=None):
         """Add the special tokens to the ids of a text or of a pair.
@@ -552,32 +579,6 @@ eos_token_id : int or None
     def _frames_with(self):
         """Return the special tokens around a text and a pair, with a family's options."""
         return self._frames
-
-    def _rows(self, pairs, max_length, add_special_tokens, **special):
-        """Return an Encoding for each text and its second text, or None."""
-        frames = self._frames_with(**special) if special else self._frames
-        if not add_special_tokens:
-            frames = [frame.without_tokens() for frame in frames]
-        are_pairs = any(other is not None for _, other in pairs)
-        if max_length is not None and max_length < frames[are_pairs].size:
-            raise InputError(
-                f'max_length is {max_length}; {"a pair" if are_pairs else "a text"} needs at least '
-                f'{frames[are_pairs].size} for its special tokens'
-            )
-        texts = [(text,) if other is None else (text, other) for text, other in pairs]
-        pieces, rows = iter(self._pieces([text for pair in texts for text in pair])), []
-        for pair in texts:
-            parts = [next(pieces) for _ in pair]
-            ids = [part.ids for part in parts]
-            # a second text without a piece is left out
-            frame, lengths = frames[len(ids) - 1 if ids[-1] else 0], list(map(len, ids))
-            if max_length is not None and sum(lengths) > max_length - frame.size:
-                lengths = _cut(lengths, max_length - frame.size)
-                frame = frame if lengths[-1] else frames[0]
-            rows.append(Encoding(frame, parts, ids, lengths))
-        if max_length is None:
-            warn_if_long(max(map(len, rows), default=0), self.max_len)
-        return rows
 
     # -- files ----------------------------------------------------------------------------------
 

@@ -85,8 +85,6 @@ def load_vocab(source, roles=None):
     else:
         origin = 'the list of tokens'
         tokens = list(source)
-    if not tokens:
-        raise InputError(f'{origin} is empty; a vocabulary has one token per line')
     ids, shadowed = {}, {}  # as in BERT's original, the last line of a token counts
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:

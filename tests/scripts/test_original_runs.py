@@ -252,7 +252,7 @@ def script_of(command):
     path = pathlib.Path(command['runs_here'])
     if 'originals' not in path.parts:
         return path.stem.replace('_hvd', '')
-    return SCRIPTS[f'{path.parent.name}/{path.stem}'].ours
+    return SCRIPTS[f'{path.parent.name}/{path.stem}'].split()[0]
 
 
 def without_gpus(words):

@@ -155,7 +155,7 @@ def test_start_step(script, arguments, tmp_path, capsys):
     os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
     assert run(script, *argv, '--start_step', '2') == 0
     assert_equal(tmp_path / 'ckpt', tmp_path)
-    assert 'no checkpoint of step 3' in refusal(capsys, script, *argv, '--start_step', '3')
+    assert 'has no checkpoint of step 3' in refusal(capsys, script, *argv, '--start_step', '3')
 
 
 def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data, tmp_path, capsys):

@@ -82,10 +82,10 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
     else:
         words = [folder / checkpoint, output, *([folder / config] if has_config else [])]
     assert run(zoo, name, *words) == 0, capsys.readouterr().err
-    converter = CONVERTERS[name]
-    options = {'family': converter.family, 'tokenizer': False}
-    block = open_model(folder, converter.model, format=converter.source, **options).block
-    again = open_model(tmp_path / 'out', converter.model, **options).block
+    _, source, _, family, _, model = CONVERTERS[name][0].split()
+    options = {'family': family, 'tokenizer': False}
+    block = open_model(folder, model, format=source, **options).block
+    again = open_model(tmp_path / 'out', model, **options).block
     assert len(read_tensors(str(output))[0]) > 5
     assert_equal(tensors_of(again), tensors_of(block))
 

@@ -335,7 +335,8 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    (layers,) = tiny.SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
+    sizes = tiny.sizes_of(cls.config_class)
+    (layers,) = sizes.keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
     block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
     before = tensors_of(block)
     deeper.save_parameters(path, format=form)
