@@ -54,19 +54,18 @@ def test_download(server, path, body, member):
     assert read(path) == BODY and len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    'body, member',
-    [
-        (BODY[:-1], None),
-        (b'<html>log in first</html>', 'file.bin'),
-        (zip_of(**{'other.bin': BODY}), 'file.bin'),
-        (zip_of(**{'../file.bin': BODY}), 'file.bin'),
-        (zip_of(**{'file.bin': BODY[:-1]}), 'file.bin'),
-        (ZIP[:-3000], 'file.bin'),
-        (ZIP[:2000] + bytes([ZIP[2000] ^ 1]) + ZIP[2001:], 'file.bin'),
-    ],
-    ids=range(7),  # the random bytes would be the name otherwise, another one in each process
-)
+DAMAGES = [
+    (BODY[:-1], None),
+    (b'<html>log in first</html>', 'file.bin'),
+    (zip_of(**{'other.bin': BODY}), 'file.bin'),
+    (zip_of(**{'../file.bin': BODY}), 'file.bin'),
+    (zip_of(**{'file.bin': BODY[:-1]}), 'file.bin'),
+    (ZIP[:-3000], 'file.bin'),
+    (ZIP[:2000] + bytes([ZIP[2000] ^ 1]) + ZIP[2001:], 'file.bin'),
+]
+
+
+@pytest.mark.parametrize('body, member', DAMAGES, ids=range(7))
 def test_damage(server, path, body, member):
     server.resources['/f'] = Resource(body)
     with pytest.raises(SourceError):
