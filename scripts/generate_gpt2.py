@@ -13,8 +13,6 @@ and their defaults are kept, except ``--batch_size``, which only says how many s
 import itertools
 import sys
 
-import numpy as np
-
 from model_zoo.app import cli
 from model_zoo.app.arguments import (
     add_encoding,
@@ -139,7 +137,9 @@ class Generator:
 
     def _next_options(self):
         """Return options with a new seed, so that a repeated prompt gets another continuation."""
-        seed = np.random.SeedSequence([self._args.seed, next(self._runs)]).generate_state(1)[0]
+        from numpy.random import SeedSequence
+
+        seed = SeedSequence([self._args.seed, next(self._runs)]).generate_state(1)[0]
         return {**self._options, 'seed': int(seed)}
 
     def _stream(self, prompt):
