@@ -36,12 +36,12 @@ class TextPairs(Pipeline):
     has_pairs = True
 
     def _pairs(self, item, options):
+        if isinstance(item, str):
+            return [(item, None)]
         if isinstance(item, (tuple, list)) and len(item) == 2:
             item = dict(zip(('text', 'text_pair'), item))
-        if isinstance(item, dict):
-            item = TextPairs.Item.read(item)
-            return [(item.text, item.text_pair)]
-        return [(self._text(item), None)]
+        item = TextPairs.Item.read(item)
+        return [(item.text, item.text_pair)]
 
 
 class TextClassification(TextPairs):

@@ -137,15 +137,11 @@ class Service:
         job.future.add_done_callback(  # comes after all tokens
             lambda _: loop.call_soon_threadsafe(tokens.put_nowait, None)
         )
-        left, end = job.size, loop.time() + self.settings.timeout
+        end = loop.time() + self.settings.timeout
         try:
-            while left:
-                written = await self._within(tokens.get(), end - loop.time())
-                if written is None:
-                    job.future.result()  # raises what went wrong
-                    return
-                left -= written.finish is not None
+            while written := await self._within(tokens.get(), end - loop.time()):
                 yield written
+            job.future.result()  # raises what went wrong
         finally:
             job.future.cancel()
 
