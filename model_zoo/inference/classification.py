@@ -89,7 +89,7 @@ class TextClassification(TextPairs):
             top_k, least = None, LIKELY
         usual = 'softmax' if len(self.labels) > 1 and not self.is_multi_label else 'sigmoid'
         usual = 'none' if self.is_regression else usual
-        functions = {'softmax': softmax, 'sigmoid': sigmoid, 'none': None}
+        functions = {'softmax': softmax, 'sigmoid': sigmoid, 'none': lambda scores: scores}
         function = functions[given.function_to_apply or usual]
         return {'top_k': top_k, 'function': function, 'least': least}
 
@@ -102,8 +102,7 @@ class TextClassification(TextPairs):
 
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
-        if options['function'] is not None:
-            scores = options['function'](scores)
+        scores = options['function'](scores)
         order = np.argsort(-scores, kind='stable')[: options['top_k']]
         return [
             {'label': self.labels[index], 'score': float(scores[index])}
