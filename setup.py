@@ -1,4 +1,4 @@
-"""What pip needs to know; the pinned versions that the tests run with are in requirements/."""
+"""Build the packages; requirements/ has the pinned versions that the tests run with."""
 
 import pathlib
 import re

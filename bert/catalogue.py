@@ -14,10 +14,8 @@ from model_zoo.pretrained import PackageFiles, PretrainedEntry
 def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='google-bert', **kwargs):
     """Return an entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
     kwargs.setdefault('do_lower_case', 'uncased' in dataset)  # GluonNLP's scripts infer it so
-    names = (short_name, f'{owner}/{short_name}') if short_name else ()
-    return PretrainedEntry(
-        model, dataset, family=family, names=names, hub=hub or short_name, **kwargs
-    )
+    kwargs.setdefault('names', (short_name, f'{owner}/{short_name}') if short_name else ())
+    return PretrainedEntry(model, dataset, family=family, hub=hub or short_name, **kwargs)
 
 
 def _sizes(*names):
@@ -48,9 +46,8 @@ for _fields in ELECTRA_ARCHITECTURES.values():
     _units = _fields['hidden_size']
     _fields['embedding_size'] = 128 if _units == 256 else _units
 #: name of a model -> its fields of DistilBertConfig
-DISTILBERT_ARCHITECTURES = {
-    'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
-}
+_DISTILBERT_SIZES = {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
+DISTILBERT_ARCHITECTURES = {'distilbert_6_768_12': _DISTILBERT_SIZES}
 
 #: GluonNLP's names of hyper-parameters -> fields of BertConfig
 HPARAMS = {
@@ -156,10 +153,9 @@ PRETRAINED = (
         labels=('not_equivalent', 'equivalent'),
         **_BACKBONE,
     ),
-    PretrainedEntry(
+    _entry(
         SMALL,
         'all_minilm_l6_v2',
-        family='bert',
         do_lower_case=True,
         default=True,
         names=('all-MiniLM-L6-v2',),

@@ -48,12 +48,7 @@ class BertConfig(AttentionConfig):
     """
 
     model_type = 'bert'
-    fixed = {
-        'position_embedding_type': 'absolute',
-        'is_decoder': False,
-        'add_cross_attention': False,
-        'tie_word_embeddings': True,
-    }
+    fixed = {**AttentionConfig.fixed, 'position_embedding_type': 'absolute', 'is_decoder': False}
 
     vocab_size: int = 30522
     hidden_size: int = 768
@@ -119,7 +114,6 @@ class DistilBertConfig(AttentionConfig):
     """Hyper-parameters with the names of transformers' files; see `BertConfig`."""
 
     model_type = 'distilbert'
-    fixed = {'tie_word_embeddings': True}
 
     vocab_size: int = 30522
     dim: int = 768

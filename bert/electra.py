@@ -7,13 +7,14 @@ from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
 from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.layers.losses import binary_cross_entropy, without_padding
+from model_zoo.layers.losses import binary_cross_entropy
 from model_zoo.layers.precision import Dense
+from model_zoo.layers.sequences import without_padding
 
 from . import heads, variants
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
-from .mapping import huggingface_mapping
+from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import BertTokenizer
 
@@ -38,9 +39,6 @@ _NAMES = {
     'cls.predictions': 'generator_lm_head',
 }
 _OUTSIDE = ('generator_', 'discriminator_predictions.', 'sequence_summary.')
-_CLASSIFIER = tuple(
-    layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
-)
 _CHOICE = tuple(layer_rules({'^dense': 'sequence_summary.summary'}))
 _DENSE = layer_rules(
     {
@@ -53,7 +51,7 @@ _DENSE = layer_rules(
 
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
-    after = (*_CLASSIFIER, *_CHOICE, *_DENSE)
+    after = (*CLASSIFIER, *_CHOICE, *_DENSE)
     return {'huggingface': huggingface_mapping('electra', _NAMES, _OUTSIDE, head, after)}
 
 
@@ -105,15 +103,12 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
             self.activation = nn.HybridLambda(ACTIVATIONS[self.config.activation])
             self.discriminator = self._dense(1, 'discriminator_')
 
-    def hybrid_forward(
-        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
-    ):
-        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
+    def _classify(self, F, encoded, valid_length):
         x = self.activation(self.discriminator_dense(encoded.sequence))
-        result = F.squeeze(self.discriminator(x), axis=2)  # (B, L)
-        if labels is not None:
-            result = binary_cross_entropy(F, result, without_padding(F, labels, valid_length))
-        return self.join_outputs(result, encoded.attentions)
+        return F.squeeze(self.discriminator(x), axis=2)  # (B, L)
+
+    def _loss(self, F, scores, labels, valid_length):
+        return binary_cross_entropy(F, scores, without_padding(F, labels, valid_length))
 
 
 class ElectraForMaskedLM(ElectraTask, heads.BertForMaskedLM):
@@ -127,7 +122,7 @@ class OfSequence(variants.OwnPooler, ElectraTask):
 class ElectraForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
     """Like `BertForSequenceClassification`, with its own pooler."""
 
-    head_rules = _CLASSIFIER
+    head_rules = tuple(CLASSIFIER)
 
 
 class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):

@@ -14,14 +14,9 @@ from model_zoo.blocks.config import check_field
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import UnknownNameError
 from model_zoo.layers.attention import BLOCKED
-from model_zoo.layers.losses import (
-    cross_entropy,
-    mean_squared_error,
-    span_cross_entropy,
-    without_padding,
-)
+from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 from model_zoo.layers.precision import Dense
-from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of
+from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of, without_padding
 from model_zoo.util.choices import POOLINGS
 
 from .model import BertBlock, BertModel
@@ -77,6 +72,26 @@ class BertTask(TaskMixin, BertBlock):
         return self.dropout(encoded.pooled)
 
 
+class LabelTask(BertTask):
+    """A head with a classifier, and `labels` of texts or tokens."""
+
+    def __init__(self, bert, num_labels=None, dropout=None, **options):
+        super().__init__(bert, **options)
+        if num_labels is not None:
+            self.config.num_labels = check_field('num_labels', num_labels, int)
+        self.num_labels = self.config.num_labels
+        self._make_classifier(self.num_labels, dropout)
+
+    def hybrid_forward(
+        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
+    ):
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
+        result = self._classify(F, encoded, valid_length)
+        if labels is not None:
+            result = self._loss(F, result, labels, valid_length)
+        return self.join_outputs(result, encoded.attentions)
+
+
 def pool_tokens(F, sequence, valid_length, pooling, precision):
     """Make one vector of each row of a sequence, (B, L, C) -> (B, C); see `BertSentenceEncoder`."""
     if pooling == 'cls':
@@ -93,7 +108,7 @@ def pool_tokens(F, sequence, valid_length, pooling, precision):
     return F.broadcast_div(total, F.maximum(F.sum(1 - padding, axis=1), 1))
 
 
-class BertForSequenceClassification(BertTask):
+class BertForSequenceClassification(LabelTask):
     """A label for a sentence or a pair; with ``num_labels=1``, a number.
 
     Parameters
@@ -127,30 +142,23 @@ class BertForSequenceClassification(BertTask):
         if self.pooling is not None:
             UnknownNameError.check('pooling', self.pooling, POOLINGS)
             self.parts = {'use_pooler': False}
-        super().__init__(bert, **options)
+        super().__init__(bert, num_labels, dropout, **options)
         if self.pooling is not None:
             self.config.extras['classifier_pooling'] = self.pooling
-        if num_labels is not None:
-            self.config.num_labels = check_field('num_labels', num_labels, int)
-        self.num_labels = self.config.num_labels
-        self._make_classifier(self.num_labels, dropout)
         if self.num_labels == 1:
             self.label_inputs = {'labels': (1, None)}  # numbers
 
-    def hybrid_forward(
-        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
-    ):
-        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
+    def _classify(self, F, encoded, valid_length):
         if self.pooling is None:
             vector = self._pool(F, encoded)
         else:
             vector = pool_tokens(F, encoded.sequence, valid_length, self.pooling, self.precision)
             vector = self.dropout(vector)
-        result = self.classifier(vector)  # (B, labels)
-        if labels is not None:
-            loss = mean_squared_error if self.num_labels == 1 else cross_entropy
-            result = loss(F, result, labels)
-        return self.join_outputs(result, encoded.attentions)
+        return self.classifier(vector)  # (B, labels)
+
+    def _loss(self, F, scores, labels, valid_length):
+        loss = mean_squared_error if self.num_labels == 1 else cross_entropy
+        return loss(F, scores, labels)
 
 
 class BertForMultipleChoice(BertTask):
@@ -199,7 +207,7 @@ class BertForMultipleChoice(BertTask):
         return self.join_outputs(result, encoded.attentions)
 
 
-class BertForTokenClassification(BertTask):
+class BertForTokenClassification(LabelTask):
     """A label for each token.
 
     `num_labels` and `dropout` are as in `BertForSequenceClassification`; the dropout is on the
@@ -219,22 +227,11 @@ class BertForTokenClassification(BertTask):
 
     label_inputs = {'labels': (2, 'num_labels')}
 
-    def __init__(self, bert, num_labels=None, dropout=None, **options):
-        super().__init__(bert, **options)
-        if num_labels is not None:
-            self.config.num_labels = check_field('num_labels', num_labels, int)
-        self.num_labels = self.config.num_labels
-        self._make_classifier(self.num_labels, dropout)
+    def _classify(self, F, encoded, valid_length):
+        return self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
 
-    def hybrid_forward(
-        self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
-    ):
-        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
-        result = self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
-        if labels is not None:
-            # labels of padding don't count
-            result = cross_entropy(F, result, without_padding(F, labels, valid_length))
-        return self.join_outputs(result, encoded.attentions)
+    def _loss(self, F, scores, labels, valid_length):
+        return cross_entropy(F, scores, without_padding(F, labels, valid_length))
 
 
 class BertForQuestionAnswering(BertTask):

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
-from model_zoo.checkpoint.mapping import Mapping, Rule, Transposed, layer_rules
+from model_zoo.checkpoint.mapping import Mapping, Rule, Transposed, cell_layers, layer_rules
 
 _TABLES = 'word', 'token_type', 'position'
+#: the rules of transformers' classifiers with a dense layer in front
+CLASSIFIER = layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
+_OURS = 'encoder.layers.{i}.'
 
 
 def _embeddings(names, **word_options):
@@ -14,40 +17,17 @@ def _embeddings(names, **word_options):
     return [Rule(*word, **word_options), *(Rule(*pair) for pair in others)]
 
 
-def _layers(prefix, cell, others):
-    """Map our layers to another program's, for `layer_rules`.
-
-    `cell` has a cell's names, after `prefix`: query, key, value, the attention's output and its
-    normalization, the two feed-forward layers and their normalization.
-    """
-    *parts, proj, norm, ffn_1, ffn_2, ffn_norm = (prefix + name for name in cell.split())
-    ours = 'encoder.layers.{i}.'
-    return {
-        f'{ours}attention.qkv': tuple(parts),
-        f'{ours}attention.proj': proj,
-        f'{ours}attention_norm': norm,
-        f'{ours}ffn.ffn_1': ffn_1,
-        f'{ours}ffn.ffn_2': ffn_2,
-        f'{ours}ffn_norm': ffn_norm,
-        **others,
-    }
-
-
 def _gluonnlp_rules(has_dropout):
     """Make the rules of GluonNLP 0.10's ``BERTModel``, ``BERTClassifier`` and ``BertForQA``."""
-    layers = _layers(
+    layers = cell_layers(
+        _OURS,
         'encoder.transformer_cells.{i}.',
         'attention_cell.proj_query attention_cell.proj_key attention_cell.proj_value proj '
         'layer_norm ffn.ffn_1 ffn.ffn_2 ffn.layer_norm',
-        {
-            'encoder.norm': 'encoder.layer_norm',
-            'pooler': 'pooler',
-            'classifier': 'classifier',
-            'decoder.dense': 'decoder.0',
-            'decoder.norm': 'decoder.2',
-            '^span_classifier': '^span_classifier',
-        },
     )
+    layers.update({'encoder.norm': 'encoder.layer_norm', 'pooler': 'pooler'})
+    layers.update({'classifier': 'classifier', '^span_classifier': '^span_classifier'})
+    layers.update({'decoder.dense': 'decoder.0', 'decoder.norm': 'decoder.2'})
     tables = 'word_embed.0.weight', 'token_type_embed.0.weight', 'encoder.position_weight'
     # the task's dense layer comes after the dropout, if there is one; on loading either will do
     numbers = (1, 0) if has_dropout else (0, 1)
@@ -59,26 +39,24 @@ def _gluonnlp_rules(has_dropout):
     ]
 
 
-_HUGGINGFACE_LAYERS = _layers(
-    'encoder.layer.{i}.',
-    'attention.self.query attention.self.key attention.self.value attention.output.dense '
-    'attention.output.LayerNorm intermediate.dense output.dense output.LayerNorm',
-    {
-        'encoder.norm': 'embeddings.LayerNorm',
-        'pooler': 'pooler.dense',
-        'decoder.dense': 'cls.predictions.transform.dense',
-        'decoder.norm': 'cls.predictions.transform.LayerNorm',
-    },
-)
+_HUGGINGFACE_LAYERS = {
+    **cell_layers(
+        _OURS,
+        'encoder.layer.{i}.',
+        'attention.self.query attention.self.key attention.self.value attention.output.dense '
+        'attention.output.LayerNorm intermediate.dense output.dense output.LayerNorm',
+    ),
+    'encoder.norm': 'embeddings.LayerNorm',
+    'pooler': 'pooler.dense',
+    'decoder.dense': 'cls.predictions.transform.dense',
+    'decoder.norm': 'cls.predictions.transform.LayerNorm',
+}
 
 
 def _huggingface_rules():
     """Make the rules of pytorch-pretrained-bert 0.6.2 and transformers."""
-    heads = {
-        'classifier': 'cls.seq_relationship',
-        '^classifier': 'classifier',
-        '^span_classifier': 'qa_outputs',
-    }
+    heads = {'classifier': 'cls.seq_relationship', '^classifier': 'classifier'}
+    heads['^span_classifier'] = 'qa_outputs'
     tables = [f'embeddings.{name}_embeddings.weight' for name in _TABLES]
     return [
         *_embeddings(tables, tied=('cls.predictions.decoder.weight',), tied_to='decoder.bias'),
@@ -95,10 +73,9 @@ def _tensorflow_name(name):
 
 def _tensorflow_rules():
     """Make the rules of google-research/bert: its models, and the models of its run_*.py."""
-    layers = {
-        ours: tuple(map(_tensorflow_name, theirs if isinstance(theirs, tuple) else (theirs,)))
-        for ours, theirs in _HUGGINGFACE_LAYERS.items()
-    }
+    layers = {}
+    for ours, theirs in _HUGGINGFACE_LAYERS.items():
+        layers[ours] = tuple(map(_tensorflow_name, [theirs] if isinstance(theirs, str) else theirs))
     heads = {  # these kernels are stored as (outputs, inputs)
         'classifier': 'cls/seq_relationship/output',
         '^classifier': 'output',
@@ -124,11 +101,9 @@ class _Reversed:
 
 def _pytorchic_rules(pretraining):
     """Make the rules of dhlee347/pytorchic-bert's classify.py, or of its pretrain.py."""
-    layers = _layers(
-        'blocks.{i}.',
-        'attn.proj_q attn.proj_k attn.proj_v proj norm1 pwff.fc1 pwff.fc2 norm2',
-        {'encoder.norm': 'embed.norm', 'pooler': 'fc'},
-    )
+    names = 'attn.proj_q attn.proj_k attn.proj_v proj norm1 pwff.fc1 pwff.fc2 norm2'
+    layers = {**cell_layers(_OURS, 'blocks.{i}.', names), 'encoder.norm': 'embed.norm'}
+    layers['pooler'] = 'fc'
     tables = [f'embed.{name}_embed.weight' for name in ('tok', 'seg', 'pos')]
     rules = _embeddings(tables, tied=('decoder.weight',), tied_to='decoder.bias')
     rules += layer_rules(layers)
@@ -142,12 +117,8 @@ def _pytorchic_rules(pretraining):
     ]
 
 
-_TENSORFLOW = Mapping(
-    _tensorflow_rules(),
-    '',
-    mark_heads=False,
-    ignore=(r'.*/adam_[mv]$', r'(global_step|beta\d_power)$'),  # the optimizer's
-)
+_OF_TRAINING = (r'.*/adam_[mv]$', r'(global_step|beta\d_power)$')
+_TENSORFLOW = Mapping(_tensorflow_rules(), '', mark_heads=False, ignore=_OF_TRAINING)
 
 
 def gluonnlp_mapping(backbone, has_dropout, *head_rules):
@@ -183,15 +154,11 @@ def huggingface_mapping(backbone, names, outside, before=(), after=()):
 _HUGGINGFACE = huggingface_mapping('bert', {}, ('cls.',))
 _GLUONNLP = {has_dropout: gluonnlp_mapping('bert', has_dropout) for has_dropout in (False, True)}
 
-_PYTORCHIC = {
-    pretraining: Mapping(
-        _pytorchic_rules(pretraining),
-        'transformer.',
-        mark_heads=False,
-        outside=('fc.', 'classifier.', 'linear.', 'norm.', 'decoder.', 'decoder_bias'),
-    )
+_OUTSIDE = ('fc.', 'classifier.', 'linear.', 'norm.', 'decoder.', 'decoder_bias')
+_PYTORCHIC = [
+    Mapping(_pytorchic_rules(pretraining), 'transformer.', mark_heads=False, outside=_OUTSIDE)
     for pretraining in (False, True)
-}
+]
 
 
 def bert_mappings(head_rules, has_dropout):

@@ -11,7 +11,7 @@ from model_zoo.layers.cells import ACTIVATIONS, EncoderStack
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded
-from model_zoo.util.arrays import check_range
+from model_zoo.util.arrays import check_array
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
@@ -76,16 +76,16 @@ class BertBlock(AttentionBlock):
         is_mask = getattr(valid, 'ndim', 1) > 1 and valid.ndim == getattr(words, 'ndim', 0)
         self.check_text(words, None if is_mask else valid)
         if is_mask:
-            check_range('valid_length', valid, words.shape, 0, 2)
+            check_array('valid_length', valid, words.shape, 0, 2)
             inputs['valid_length'] = Mask([valid])
         types, count = inputs['token_types'], self.config.type_vocab_size
         if types is not None:
-            check_range('token_types', types, words.shape, 0, count, are_ids=True)
+            check_array('token_types', types, words.shape, 0, count)
         if positions is not None:
             if not self.base.has_decoder:
                 raise InputError('masked_positions needs a model with use_decoder=True')
             rows, length = words.shape
-            check_range('masked_positions', positions, (rows, -1), 0, length)
+            check_array('masked_positions', positions, (rows, -1), 0, length)
         if inputs['head_mask'] is not None:
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
@@ -97,11 +97,8 @@ class BertEncoder(HybridBlock):
         super().__init__(prefix=prefix, params=params)
         units = config.embedding_units
         with self.name_scope():
-            self.position_weight = self.params.get(
-                'position_weight',
-                shape=(config.position_rows, units),
-                init=mx.init.Normal(config.initializer_range),
-            )
+            shape, init = (config.position_rows, units), mx.init.Normal(config.initializer_range)
+            self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(config.dropout)
             self.layers = EncoderStack(config)
@@ -261,13 +258,8 @@ class BertModel(BertBlock):
     @property
     def output_names(self):
         """Names of the outputs, in their order."""
-        has = {
-            'attentions': self.output_attentions,
-            'pooled': self.has_pooler,
-            'next_sentence': self.has_classifier,
-            'masked_lm': self.has_decoder,
-        }
-        return [name for name in self.outputs if has.get(name, True)]
+        has = True, self.output_attentions, self.has_pooler, self.has_classifier, self.has_decoder
+        return [name for name, exists in zip(self.outputs, has) if exists]
 
     def run(self, *inputs):
         *inputs, all_layers = inputs
@@ -307,13 +299,9 @@ class BertModel(BertBlock):
         all_layers = self.output_all_encodings
         if output_all_encoded_layers is not None:
             all_layers = output_all_encoded_layers == _ALL_LAYERS
-        return self.join_outputs(
-            states if all_layers else sequence,
-            attentions if self.output_attentions else None,
-            pooled,
-            next_sentence,
-            masked_lm,
-        )
+        sequence = states if all_layers else sequence
+        attentions = attentions if self.output_attentions else None
+        return self.join_outputs(sequence, attentions, pooled, next_sentence, masked_lm)
 
     @staticmethod
     def _gather(F, sequence, positions):

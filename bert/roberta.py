@@ -11,7 +11,7 @@ from model_zoo.layers.sequences import is_mask
 from . import heads, variants
 from .catalogue import ROBERTA_ARCHITECTURES
 from .config import BertConfig
-from .mapping import gluonnlp_mapping, huggingface_mapping
+from .mapping import CLASSIFIER, gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
 
 __all__ = [
@@ -67,7 +67,6 @@ class _Positions:
 
 
 _TABLES = ('embeddings.position_embeddings.weight', 'embeddings.token_type_embeddings.weight')
-_HEAD = tuple(layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'}))
 _NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.predictions': 'lm_head'}
 
 
@@ -79,7 +78,7 @@ def _mappings(head, has_dropout):
     return {
         'gluonnlp': gluonnlp_mapping('roberta', has_dropout, *layer_rules(layers)),
         'huggingface': huggingface_mapping(
-            'roberta', _NAMES, ('lm_head.',), before=(positions, *head), after=_HEAD
+            'roberta', _NAMES, ('lm_head.',), before=(positions, *head), after=CLASSIFIER
         ),
     }
 
@@ -129,7 +128,7 @@ class RobertaForSequenceClassification(
 ):
     """Like `BertForSequenceClassification`, with its own pooler."""
 
-    head_rules = _HEAD
+    head_rules = tuple(CLASSIFIER)
 
 
 class RobertaForMultipleChoice(RobertaTask, heads.BertForMultipleChoice):

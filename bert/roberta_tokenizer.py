@@ -36,21 +36,11 @@ class RobertaTokenizer(Tokenizer):
     pretrained_max_len = 512
 
     def __init__(self, vocab_file, merges_file, max_len=None):
-        self._set_up(self._byte_pairs(vocab_file, merges_file), max_len=max_len)
+        self._set_up(_byte_pairs(vocab_file, merges_file), max_len=max_len)
 
     @classmethod
     def library_of(cls, file):
-        return cls._byte_pairs(file.path, file.merges_path)
-
-    @staticmethod
-    def _byte_pairs(vocab_file, merges_file):
-        ids, _, model = read_pairs(vocab_file, merges_file)
-        rust = byte_level(model)
-        _add_special_tokens(rust)
-        rust.post_processor = processors.RobertaProcessing(
-            ('</s>', ids['</s>']), ('<s>', ids['<s>']), trim_offsets=True, add_prefix_space=False
-        )
-        return rust
+        return _byte_pairs(file.path, file.merges_path)
 
 
 class XLMRobertaTokenizer(Tokenizer):
@@ -70,22 +60,11 @@ class XLMRobertaTokenizer(Tokenizer):
     pretrained_max_len = 512
 
     def __init__(self, vocab_file, max_len=None):
-        self._set_up(self._pieces_of(vocab_file), max_len=max_len)
+        self._set_up(_pieces_of(vocab_file), max_len=max_len)
 
     @classmethod
     def library_of(cls, file):
-        return cls._pieces_of(file.path)
-
-    @staticmethod
-    def _pieces_of(path):
-        rust = unigrams(open_model(path))
-        _add_special_tokens(rust)
-        rust.post_processor = processors.TemplateProcessing(
-            single='<s> $A </s>',
-            pair='<s> $A </s> </s> $B </s>',
-            special_tokens=[(token, rust.token_to_id(token)) for token in ('<s>', '</s>')],
-        )
-        return rust
+        return _pieces_of(file.path)
 
 
 def _add_special_tokens(rust):
@@ -94,3 +73,25 @@ def _add_special_tokens(rust):
         if rust.token_to_id(token) is None:
             raise InputError(f'the vocabulary has no {token}: is it of RoBERTa or XLM-R?')
     rust.add_special_tokens([AddedToken(token, lstrip=token == '<mask>') for token in _TOKENS])
+
+
+def _byte_pairs(vocab_file, merges_file):
+    """Make RoBERTa's tokenizer in the library."""
+    ids, _, model = read_pairs(vocab_file, merges_file)
+    rust = byte_level(model)
+    _add_special_tokens(rust)
+    ends = [(token, ids[token]) for token in ('</s>', '<s>')]
+    rust.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+    return rust
+
+
+def _pieces_of(path):
+    """Make XLM-R's tokenizer in the library."""
+    rust = unigrams(open_model(path))
+    _add_special_tokens(rust)
+    rust.post_processor = processors.TemplateProcessing(
+        single='<s> $A </s>',
+        pair='<s> $A </s> </s> $B </s>',
+        special_tokens=[(token, rust.token_to_id(token)) for token in ('<s>', '</s>')],
+    )
+    return rust

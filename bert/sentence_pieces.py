@@ -43,24 +43,17 @@ def unigrams(processor):
         pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']  # fairseq's order
     message = read_message(processor.serialized_model_proto())
-    trainer, normalizer = (
-        read_message(message.get(field, [b''])[0]) for field in (_TRAINER, _NORMALIZER)
-    )
+    fields = _TRAINER, _NORMALIZER
+    trainer, normalizer = (read_message(message.get(field, [b''])[0]) for field in fields)
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
-        raise InputError(
-            'only a SentencePiece model of the kind unigram, without bytes as pieces, can be opened'
-        )
+        raise InputError('the SentencePiece model must be of unigrams, without bytes as pieces')
     scores = {
         processor.IdToPiece(number): processor.GetScore(number)
         for number in range(processor.GetPieceSize())
         if not (processor.IsControl(number) or processor.IsUnknown(number))
     }
-    model = models.Unigram(
-        [(token, scores.get(token, 0.0)) for token in tokens],
-        unk_id=tokens.index('<unk>'),
-        byte_fallback=False,
-    )
-    rust = Library(model)
+    scored = [(token, scores.get(token, 0.0)) for token in tokens]
+    rust = Library(models.Unigram(scored, unk_id=tokens.index('<unk>'), byte_fallback=False))
     charsmap = normalizer.get(_CHARSMAP, [b''])[0]
     rust.normalizer = normalizers.Sequence(
         [

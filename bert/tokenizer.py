@@ -23,15 +23,9 @@ from tokenizers import Tokenizer as Library
 from tokenizers import decoders, pre_tokenizers, processors
 
 from model_zoo.errors import InputError, reporting
-from model_zoo.tokenization import (
-    BasicTokenizer,
-    Frame,
-    ListedPieces,
-    Tokenizer,
-    WordpieceTokenizer,
-)
+from model_zoo.tokenization import BasicTokenizer, Tokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
-from model_zoo.tokenization.encoding import UNLIMITED, checked, cover
+from model_zoo.tokenization.encoding import UNLIMITED, Frame, ListedPieces, checked, cover
 from model_zoo.tokenization.library_files import PREFIX, split_at_spaces, word_piece_options
 from model_zoo.tokenization.settings import PYTHON_OPTIONS
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
@@ -53,10 +47,8 @@ class BertTokenizerBase(Tokenizer):
     @functools.cached_property
     def _frames(self):
         cls, sep = (self.cls_token,), (self.sep_token,)
-        return (
-            Frame.of((cls, sep), self._id_of),
-            Frame.of((cls, sep, sep), self._id_of, ((0,), (0,), (1,)), (0, 1)),
-        )
+        pair = Frame.of((cls, sep, sep), self._id_of, ((0,), (0,), (1,)), (0, 1))
+        return Frame.of((cls, sep), self._id_of), pair
 
     @functools.cached_property
     def ids_to_tokens(self):
@@ -213,12 +205,10 @@ class BertTokenizer(BertTokenizerBase):
         self.vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
-        self.basic_tokenizer = BasicTokenizer(
-            do_lower_case, never_split, strip_accents, tokenize_chinese_chars
-        )
-        self.wordpiece_tokenizer = WordpieceTokenizer(
-            self.vocab, self._roles['unk'], max_input_chars_per_word
-        )
+        basic = do_lower_case, never_split, strip_accents, tokenize_chinese_chars
+        self.basic_tokenizer = BasicTokenizer(*basic)
+        word_pieces = self.vocab, self._roles['unk'], max_input_chars_per_word
+        self.wordpiece_tokenizer = WordpieceTokenizer(*word_pieces)
         rust = Library(self.wordpiece_tokenizer.model)
         if do_basic_tokenize:
             self.splitter = self.basic_tokenizer
@@ -246,14 +236,11 @@ class BertTokenizer(BertTokenizerBase):
 
     @classmethod
     def _released(cls, name, file, kwargs):
-        if kwargs.get('do_lower_case', file.do_lower_case) != file.do_lower_case:
-            logger.warning(
-                '%s is %s: do_lower_case is set to %s',
-                name,
-                'uncased' if file.do_lower_case else 'cased',
-                file.do_lower_case,
-            )
-        return {**super()._released(name, file, kwargs), 'do_lower_case': file.do_lower_case}
+        lower = file.do_lower_case
+        if kwargs.get('do_lower_case', lower) != lower:
+            kind = 'uncased' if lower else 'cased'
+            logger.warning('%s is %s: do_lower_case is set to %s', name, kind, lower)
+        return {**super()._released(name, file, kwargs), 'do_lower_case': lower}
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
@@ -261,10 +248,8 @@ class BertTokenizer(BertTokenizerBase):
         fields = settings.fields
         given = {name: fields[name] for name in _SWITCHES if fields.get(name) is not None}
         given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len)
-        given['never_split'] = (
-            *(settings.roles.values() or SPECIAL_TOKENS),
-            *(fields.get('never_split') or ()),
-        )
+        never_split = fields.get('never_split') or ()
+        given['never_split'] = (*(settings.roles.values() or SPECIAL_TOKENS), *never_split)
         return cls(file.vocab, **{**given, **kwargs})
 
     @classmethod
@@ -310,8 +295,5 @@ class BertTokenizer(BertTokenizerBase):
 
     def _id_of(self, token):
         if token not in self.vocab:  # KeyError in the original
-            raise InputError(
-                f'token {token!r} is not in the vocabulary; '
-                f'tokenize the text first, or use {self.unk_token}'
-            )
+            raise InputError(f'token {token!r} is not in the vocabulary: tokenize the text first')
         return self.vocab[token]

@@ -52,9 +52,8 @@ class OwnPooler:
 
 def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
     """Register a `Family` for BERT's scripts and embedding; see its arguments."""
-    return register_family(
-        Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
-    )
+    family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
+    return register_family(family)
 
 
 def add_model(family, name, title, decoder=None):

@@ -57,8 +57,6 @@ _add = functools.partial(
         See `BertModel`.""",
 )
 
-bert_12_768_12 = _add(
-    'bert_12_768_12', 'BERT base: 12 layers, 768 units, 12 heads (Devlin et al., section 3).'
-)
+bert_12_768_12 = _add('bert_12_768_12', 'BERT base: 12 layers, 768 units, 12 heads.')
 bert_24_1024_16 = _add('bert_24_1024_16', 'BERT large: 24 layers, 1024 units, 16 heads.')
 bert_6_384_12 = _add('bert_6_384_12', "MiniLM's size: 6 layers, 384 units, 12 heads.")

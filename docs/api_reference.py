@@ -31,6 +31,7 @@ from model_zoo.families import FAMILIES
 
 PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretrained_bert')
 _ON_TOP = ('class', 'data', 'exception', 'function', 'module')  # of a module
+_NOISE = ('architectures', 'forward', 'hybrid_forward', 'set_fit_request', 'set_score_request')
 _SECTIONS = ('Inputs', 'Outputs', 'Inputs, Outputs')
 # Napoleon takes the beginning of their docstrings for a type; here it never is
 _INLINE = ('attribute', 'data', 'property')
@@ -57,7 +58,7 @@ class PublicNames(SphinxDirective):
 
 
 def modules_in(package):
-    """The modules in a package that have public names of their own, sorted by name."""
+    """Return the modules of a package that show public names, sorted by name."""
     path = importlib.import_module(package).__path__
     found = pkgutil.walk_packages(path, f'{package}.')
     modules = [importlib.import_module(info.name) for info in found]
@@ -65,7 +66,7 @@ def modules_in(package):
 
 
 def names_of(module):
-    """Lines that show a module's docstring and its own public names."""
+    """Return the lines that show a module's docstring and its public names."""
     name = module.__name__
     data, others = [], []
     for each in own_names(module):
@@ -84,25 +85,18 @@ def names_of(module):
 
 
 def own_names(module):
-    """The names of ``__all__`` that aren't in the ``__all__`` of a package above `module`."""
-    parents = []
-    package = module.__name__.rpartition('.')[0]
-    while package:
-        parents.append(importlib.import_module(package))
-        package = package.rpartition('.')[0]
-    return [
-        name
-        for name in getattr(module, '__all__', ())
-        if not any(
-            name in getattr(parent, '__all__', ())
-            and getattr(parent, name) is getattr(module, name)
-            for parent in parents
-        )
-    ]
+    """Return the names of ``__all__`` that no package above `module` has in its ``__all__``."""
+    names, package = list(getattr(module, '__all__', ())), module.__name__
+    while package := package.rpartition('.')[0]:
+        parent = importlib.import_module(package)
+        above = [name for name in getattr(parent, '__all__', ()) if name in names]
+        shown = [name for name in above if getattr(parent, name) is getattr(module, name)]
+        names = [name for name in names if name not in shown]
+    return names
 
 
 def entry(module, name, value):
-    """Lines of the directive that documents a class or a function of `module`."""
+    """Return the directive that documents a class or a function of `module`."""
     if value.__module__.split('.')[0] != module.split('.')[0]:
         return [f'.. py:class:: {name}', '', f'   The same as `{value.__module__}.{name}`.']
     if not inspect.isclass(value):
@@ -112,13 +106,7 @@ def entry(module, name, value):
 
 
 def comment_of(module, name):
-    """The lines of the ``#:`` comment where the constant `name` of a module is defined.
-
-    Raises
-    ------
-    ExtensionError
-        If there is none.
-    """
+    """Return the lines of the ``#:`` comment before the definition of a module's constant."""
     value, package = getattr(sys.modules[module], name), module.partition('.')[0]
     others = [
         each
@@ -135,7 +123,7 @@ def comment_of(module, name):
 # -- docstrings ---------------------------------------------------------------------------------
 
 
-def give_definitions(app, what, name, obj, options, lines):
+def define_terms(app, what, name, obj, options, lines):
     """Make each term of a block's inputs and outputs a definition, even if it is empty.
 
     Napoleon leaves these sections as they are, and in reStructuredText a line is a term only if an
@@ -165,14 +153,12 @@ def skip_noise(app, what, name, obj, skip, options):
     """Leave out what is explained elsewhere.
 
     These are named tuples' fields, forward passes, tables of sizes, scikit-learn's requests of
-    metadata, classes that a class names, and properties without a docstring of their own: autodoc
-    takes that of what they override, and of a constant its type's.
+    metadata, classes that a class names, and properties without a docstring, for which autodoc
+    shows the docstring of what they override.
     """
-    noise = name in ('architectures', 'forward', 'hybrid_forward')
-    noise |= name in ('set_fit_request', 'set_score_request')
-    noise |= type(obj).__name__ == '_tuplegetter' or (what == 'class' and inspect.isclass(obj))
-    is_property = isinstance(obj, (property, functools.cached_property))
-    noise |= is_property and not obj.__doc__
+    noise = name in _NOISE or type(obj).__name__ == '_tuplegetter'
+    noise |= what == 'class' and inspect.isclass(obj)
+    noise |= isinstance(obj, (property, functools.cached_property)) and not obj.__doc__
     return True if noise else None
 
 
@@ -192,7 +178,7 @@ class NameRole(PyXRefRole):
 
 
 def loosen_types(app, doctree):
-    """Let a word of a parameter's type be a name or just a word."""
+    """Accept a word of a parameter's type that isn't a name."""
     for node in doctree.findall(pending_xref):
         if node.get('refdomain') == 'py' and 'refspecific' in node:
             del node['refspecific']
@@ -225,30 +211,27 @@ def resolve(app, env, node, content):
     target = node['reftarget']
     module = node.get('py:module') or ''
     place = find(env.get_domain('py').objects, target, module)
-    if place is None and is_inherited(node):  # the base class shows it, if it is public
-        place = find(env.get_domain('py').objects, f'{definer(node)}.{target}', module)
+    base = definer(node)
+    if place is None and base is not None:  # the base class shows it, if it is public
+        place = find(env.get_domain('py').objects, f'{base}.{target}', module)
     if place is not None:
         entry = place[1]
         return make_refnode(
             app.builder, node['refdoc'], entry.docname, entry.node_id, content, place[0]
         )
     foreign = '.' in target and not is_ours(target)
-    return content if node.get('loose') or foreign or is_inherited(node) else None
-
-
-def is_inherited(node):
-    return definer(node) is not None
+    return content if node.get('loose') or foreign or base is not None else None
 
 
 def definer(node):
-    """Name of the class from which the class around a reference has what is meant, or None."""
+    """Return the name of the class that defines a reference's target for the class around it."""
     around = getattr(sys.modules.get(node.get('py:module')), node.get('py:class') or '', None)
     bases = getattr(around, '__mro__', ())
     return next((base.__name__ for base in bases if node['reftarget'] in vars(base)), None)
 
 
 def find(objects, target, module):
-    """(full name, its place) of the name that `target` means in `module`, or None."""
+    """Return the full name that `target` means in `module`, and its place; or None."""
     if is_ours(target):  # such as bert.model.BertModel, which is shown as bert.BertModel
         *package, name = target.split('.')
         names = ['.'.join([*package[:size], name]) for size in range(len(package), 0, -1)]
@@ -267,10 +250,10 @@ def find(objects, target, module):
 
 
 def setup(app):
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.add_directive('public-names', PublicNames)
     app.add_role('name', NameRole())
-    app.connect('autodoc-process-docstring', give_definitions, priority=400)  # before Napoleon
+    app.connect('autodoc-process-docstring', define_terms, priority=400)  # before Napoleon
     app.connect('autodoc-process-docstring', keep_colons, priority=400)
     app.connect('autodoc-skip-member', skip_noise)
     app.connect('doctree-read', loosen_types)

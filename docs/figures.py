@@ -1,12 +1,13 @@
-"""Rewrite the tables of results and times in README.rst and docs/ from their files of figures.
+"""Rewrite the tables of results, times and weights in README.rst and docs/.
 
     python docs/figures.py
 
 Scores are in docs/recipe_results.json, by recipe and metric, one for each seed; times are in
-docs/figures.json. A table stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``.
-A test fails when one is out of date.
+docs/figures.json, and pretrained weights in the catalogue. A table stands between
+``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is out of date.
 """
 
+import itertools
 import json
 import pathlib
 import re
@@ -14,6 +15,8 @@ import statistics
 import sys
 
 from model_zoo.app import cli
+from model_zoo.pretrained import list_pretrained
+from model_zoo.pretrained.find import in_repository
 from model_zoo.util.files import atomic_write
 
 DOCS = pathlib.Path(__file__).resolve().parent
@@ -33,17 +36,17 @@ _BLOCK = re.compile(r'(\.\. figures: ([\w ]+)\n\n).*?\.\. end of figures\n', re.
 
 
 def recipes(*names):
-    """The scores of recipes, by default of all."""
+    """Return the table of the scores of recipes, by default of all."""
     rows = [
         [f'``{name}``', METRICS.get(metric, metric), *map(_score, scores.values())]
         for name in names or SCORES
         for metric, scores in SCORES[name].items()
     ]
-    return rst_table(['recipe', 'score', 'ours', 'transformers'], rows)
+    return rst_table(['recipe', 'score', 'this project', 'transformers'], rows)
 
 
 def _score(values):
-    """The mean of several seeds, their standard deviation, and their number."""
+    """Return the mean of several seeds, their standard deviation, and their number."""
     mean = statistics.mean(values)
     digits = 3 if abs(mean) <= 1 else 1
     if len(values) == 1:
@@ -53,31 +56,51 @@ def _score(values):
 
 
 def times(name):
-    """A table of times."""
+    """Return a table of times."""
     content = TIMES[name]
-    head = [content['title'], *content['columns']]
-    rows = [[row, *map(_cell, numbers)] for row, numbers in content['rows'].items()]
-    return rst_table(head, rows)
+    rows = [[row, *numbers] for row, numbers in content['rows'].items()]
+    return rst_table([content['title'], *content['columns']], rows)
 
 
-def _cell(number):
-    return '' if number is None else str(number)
+def weights():
+    """Return the tables of pretrained weights, one for each model."""
+    head = ['data set', 'other names', 'lacks', 'found in']
+    rows = {}
+    for entry in list_pretrained():
+        rows.setdefault(entry.model, []).append(_weights_row(entry))
+    return '\n\n'.join(f'``{model}``:\n\n{rst_table(head, rows[model])}' for model in sorted(rows))
+
+
+def _weights_row(entry):
+    others = [f'``{name}``' for name in (*entry.dataset_aliases, *entry.names) if '/' not in name]
+    places = {
+        entry.package and f'package ``{entry.package.requirement}``': entry.package,
+        "GluonNLP's repository": in_repository(entry),
+        'the hub': entry.hub,
+    }
+    return [
+        f'``{entry.dataset}``' + (' (default)' if entry.default else ''),
+        ', '.join(others) or 'none',
+        ', '.join(entry.lacks) or 'nothing',
+        ', '.join(filter(places.get, places)) or 'files that you supply',
+    ]
 
 
 def rst_table(head, rows):
-    """A simple table of reStructuredText."""
-    rows = [[*row, *[''] * (len(head) - len(row))] for row in rows]
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    """Return a simple table of reStructuredText; None and missing cells are empty."""
+    rows = [['' if cell is None else str(cell) for cell in row] for row in (head, *rows)]
+    columns = list(itertools.zip_longest(*rows, fillvalue=''))
+    widths = [max(map(len, column)) for column in columns]
     rule = '  '.join('=' * width for width in widths)
-    lines = ['  '.join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]
+    lines = ['  '.join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns)]
     return '\n'.join([rule, lines[0], rule, *lines[1:], rule])
 
 
-TABLES = {'recipes': recipes, 'times': times}
+TABLES = {'recipes': recipes, 'times': times, 'weights': weights}
 
 
 def updated(text):
-    """A page's `text` with the current tables."""
+    """Return a page's `text` with the current tables."""
 
     def with_table(match):
         name, *arguments = match.group(2).split()
@@ -87,7 +110,6 @@ def updated(text):
 
 
 def main(argv=None):
-    """Rewrite the pages."""
     cli.parser(__doc__.split('\n')[0]).parse_args(argv)
     for page in PAGES:
         text = page.read_text('utf-8')

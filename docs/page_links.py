@@ -27,6 +27,6 @@ def link_pages(app, doctree):
 
 
 def setup(app):
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect('doctree-read', link_pages)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

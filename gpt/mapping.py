@@ -3,11 +3,8 @@
 from model_zoo.blocks.decoder_config import huggingface_mapping, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule
 
-_OPENAI_RULES = [
-    Rule('position_weight', 'model/pe'),
-    Rule('word_embed.weight', 'model/we'),
-    *openai_rules(),
-]
+_TABLES = [Rule('position_weight', 'model/pe'), Rule('word_embed.weight', 'model/we')]
+_OPENAI_RULES = _TABLES + openai_rules()
 
 #: name of a format -> Mapping
 MAPPINGS = {

@@ -10,6 +10,12 @@ ARCHITECTURES = {
     'gpt2_48_1600_25': {'n_layer': 48, 'n_embd': 1600, 'n_head': 25},
 }
 
+_NAMES = [('gpt2', '117m'), ('gpt2-medium', '345m'), ('gpt2-large', '774m'), ('gpt2-xl', '1558m')]
+_PINNED = {
+    'hub_revision': '607a30d783dfa663caf39e06633721c8d4cfcd7e',
+    'hub_sha256': '248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707',
+}
+
 #: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = tuple(
     PretrainedEntry(
@@ -18,22 +24,10 @@ PRETRAINED = tuple(
         family='gpt2',
         do_lower_case=False,
         default=True,
-        names=names,
+        names=(name, f'gpt2_{size}'),
         vocab='openai_webtext',
-        hub=hub,
-        hub_revision=pin[0] if pin else None,
-        hub_sha256=pin[1] if pin else None,
+        hub=f'openai-community/{name}',
+        **(_PINNED if name == 'gpt2' else {}),
     )
-    for model, names, hub, *pin in [
-        (
-            'gpt2_12_768_12',
-            ('gpt2', 'gpt2_117m'),
-            'openai-community/gpt2',
-            '607a30d783dfa663caf39e06633721c8d4cfcd7e',
-            '248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707',
-        ),
-        ('gpt2_24_1024_16', ('gpt2-medium', 'gpt2_345m'), 'openai-community/gpt2-medium'),
-        ('gpt2_36_1280_20', ('gpt2-large', 'gpt2_774m'), 'openai-community/gpt2-large'),
-        ('gpt2_48_1600_25', ('gpt2-xl', 'gpt2_1558m'), 'openai-community/gpt2-xl'),
-    ]
+    for model, (name, size) in zip(ARCHITECTURES, _NAMES)
 )

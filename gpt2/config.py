@@ -27,11 +27,8 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     """
 
     model_type = 'gpt2'
-    fixed = {
-        **DecoderConfig.fixed,
-        'scale_attn_weights': True,
-        'scale_attn_by_inverse_layer_idx': False,
-    }
+    scaling = {'scale_attn_weights': True, 'scale_attn_by_inverse_layer_idx': False}
+    fixed = {**DecoderConfig.fixed, **scaling}
     other_names = {'n_vocab': 'vocab_size', 'n_ctx': 'n_positions'}  # of OpenAI's hparams.json
 
     vocab_size: int = 50257

@@ -40,15 +40,13 @@ GPT2 = register_family(
 )
 
 
-_SOURCE = '(Radford et al. 2019, table 2).'
+_SOURCE = ' (Radford et al. 2019, table 2).'
 _add = functools.partial(model_function, GPT2, module=__name__, options=OPTIONS)
 
-gpt2_12_768_12 = _add('gpt2_12_768_12', f'GPT-2 small: 12 layers, 768 units, 12 heads {_SOURCE}')
-gpt2_24_1024_16 = _add(
-    'gpt2_24_1024_16', f'GPT-2 medium: 24 layers, 1024 units, 16 heads {_SOURCE}'
-)
-gpt2_36_1280_20 = _add('gpt2_36_1280_20', f'GPT-2 large: 36 layers, 1280 units, 20 heads {_SOURCE}')
-gpt2_48_1600_25 = _add('gpt2_48_1600_25', f'GPT-2 XL: 48 layers, 1600 units, 25 heads {_SOURCE}')
+gpt2_12_768_12 = _add('gpt2_12_768_12', f'GPT-2 small: 12 layers, 768 units, 12 heads{_SOURCE}')
+gpt2_24_1024_16 = _add('gpt2_24_1024_16', f'GPT-2 medium: 24 layers, 1024 units, 16 heads{_SOURCE}')
+gpt2_36_1280_20 = _add('gpt2_36_1280_20', f'GPT-2 large: 36 layers, 1280 units, 20 heads{_SOURCE}')
+gpt2_48_1600_25 = _add('gpt2_48_1600_25', f'GPT-2 XL: 48 layers, 1600 units, 25 heads{_SOURCE}')
 
 # GluonNLP's names, and names like them for the sizes that it doesn't have
 gpt2_117m = register_model(gpt2_12_768_12, 'gpt2_117m')

@@ -194,14 +194,15 @@ class MissingExtraError(ZooError, ImportError):
 def reporting(problem, cure='', error_class=InputError, errors=OSError):
     """Raise an error as a `ZooError`: `problem`, its cause, `cure`.
 
-    By default these `errors` are the operating system's.
+    By default these `errors` are the operating system's. A `ZooError` stays as it is, unless
+    `errors` names its class.
     """
     try:
         yield
     except errors as error:
-        if errors is OSError and isinstance(error, ZooError):
+        if errors in (OSError, Exception) and isinstance(error, ZooError):
             raise
-        cause = getattr(error, 'strerror', None) or error
+        cause = getattr(error, 'strerror', None) or str(error) or type(error).__name__
         raise error_class(f'{problem}: {cause}{cure}') from error
 
 

@@ -144,7 +144,7 @@ def locate(
         modules = dataset if dataset_name is None and dataset in KNOWN else None
         files = dataclasses.replace(files, modules=modules)
     if config is not None:
-        files = dataclasses.replace(files, config=os.fspath(config))
+        files = files.with_config(config)
     family = _family_of(name, task, family, like, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)

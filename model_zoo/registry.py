@@ -19,7 +19,7 @@ __all__ = [
 _FAMILIES = {}  # name -> Family
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class Family:
     """A family's entry for `open_model`; the family's ``zoo.py`` registers it.
 
@@ -51,6 +51,13 @@ class Family:
         The family whose scripts and embedding also take these models.
     word_end : str
         The ending of a word's last symbol in the byte pairs' merges.
+
+    Attributes
+    ----------
+    blocks : list of type
+        All classes of blocks, the backbone's first.
+    zoo_block : type
+        Class of the blocks that ``get_model`` builds.
     """
 
     name: str
@@ -66,31 +73,12 @@ class Family:
     variant_of: str = None
     word_end: str = ''
 
-    @property
-    def blocks(self):
-        """All classes of blocks, the backbone's first."""
-        return [self.base, *self.tasks.values()]
-
-    @property
-    def zoo_block(self):
-        """Class of the blocks that ``get_model`` builds."""
-        return self.base if self.zoo_task is None else self.tasks[self.zoo_task]
+    def __post_init__(self):
+        self.blocks = [self.base, *self.tasks.values()]
+        self.zoo_block = self.base if self.zoo_task is None else self.tasks[self.zoo_task]
 
     def make_tokenizer(self, file):
         """Make the tokenizer of a `VocabFile`, which may be of a kind that another family uses."""
-        return open_tokenizer(file, self._tokenizers_for(file))
-
-    def reads(self, file):
-        """Whether there is a tokenizer for a vocabulary's file."""
-        kinds = [kind for cls in self._tokenizers_for(file) for kind in cls.kinds]
-        return file.kind in ('tokenizers', *kinds)
-
-    def vocab_of(self, file):
-        """Return a file's vocabulary; GluonNLP's of byte pairs lack the merges of a tokenizer."""
-        return self.make_tokenizer(file).vocab if self.reads(file) else file.vocab
-
-    def _tokenizers_for(self, file):
-        """Return the family's classes first, then the classes of families like it, or of all."""
         # a class that the folder names may be any family's; without one only a family like this
         named, like = file.settings.tokenizer_class, self.variant_of or self.name
         others = [
@@ -98,7 +86,11 @@ class Family:
             for family in _FAMILIES.values()
             if named is not None or like in (family.name, family.variant_of)
         ]
-        return tuple(cls for family in (self, *others) for cls in family.tokenizers)
+        return open_tokenizer(file, [cls for each in (self, *others) for cls in each.tokenizers])
+
+    def vocab_of(self, file):
+        """Return a file's vocabulary; GluonNLP's of byte pairs lack the merges of a tokenizer."""
+        return file.vocab if file.kind == 'gluonnlp' else self.make_tokenizer(file).vocab
 
     def takes_vocab(self, file):
         """Whether a vocabulary's file may be one of the family's."""

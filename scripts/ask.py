@@ -27,9 +27,9 @@ def parse_arguments(argv=None):
     args = parser.parse_intermixed_args(argv)
     in_table = args.file is not None and is_table_file(args.file) and not args.questions
     if args.context is not None and args.text is not None:
-        raise InputError('and `text` both name the text: give one', field='context')
+        raise InputError('and `text` both name the text: choose one', field='context')
     if args.context is None and args.text is None and not in_table:
-        raise InputError('give the text: `context` FILE, or `text` TEXT')
+        raise InputError('the text is missing: pass `context` FILE, or `text` TEXT')
     return args
 
 

@@ -4,7 +4,7 @@
     python bertology.py --model gpt2 --dev_file valid.txt --try_masking
 
 The flags are the same as in pytorch-pretrained-bert's bertology.py. The data is the dev set of a
-task of finetune_classifier.py, or of your own task, for a BERT that was trained on it; for OpenAI
+task of finetune_classifier.py, also a custom one, for a BERT that was trained on it; for OpenAI
 GPT and GPT-2 it is a text.
 
 ``--output_dir`` receives the log and ``results.json`` with the entropy of each head's attention,

@@ -1,4 +1,4 @@
-"""List the files that this project keeps on this machine, and remove those of a kind.
+"""List the files that this project keeps on this machine, and remove one kind of them.
 
     python cache.py
     python cache.py --clear engines

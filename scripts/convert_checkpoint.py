@@ -56,7 +56,7 @@ def parse(argv):
     add('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
     args = parser.parse_args(argv)
     if args.input is None and args.corpus is None:
-        raise InputError('give IN, the weights, or `corpus`, a data set')
+        raise InputError('name IN, the weights, or `corpus`, a data set')
     named = EXTENSIONS.get(os.path.splitext(args.output)[1])
     is_like = named == 'pytorch' and args.target == 'pytorch_pretrained_bert'
     if named and args.target not in (None, named) and not is_like:
@@ -76,12 +76,13 @@ def parse(argv):
 
 def read(args):
     from model_zoo.opening import open_model
-    from model_zoo.pretrained import files_at, local_path
+    from model_zoo.pretrained import find_files, local_path
 
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
-    files_at(args.input)  # a folder or a file, not a model's name
+    # a folder or a file, not a model's name
+    find_files(path=args.input, weights=False, vocab=False)
     block, _, files = open_model(
         args.input,
         args.model,
@@ -109,8 +110,8 @@ def write(block, output, target):
     there = weights_in_folder(output) if os.path.isdir(output) else None
     if there not in (None, path):
         raise InputError(
-            f'{output!r} already has weights, {os.path.basename(there)!r}, which could be taken '
-            f'for those of {name!r}: choose another directory'
+            f'{output!r} already has weights, {os.path.basename(there)!r}, which could be '
+            f'confused with {name!r}: choose another folder'
         )
     if target == 'gluonnlp':
         block.save_pretrained(output)
@@ -121,7 +122,7 @@ def write(block, output, target):
 
 
 def write_file(block, path, target):
-    """Write the block's weights to a file, and a configuration if there is none beside it."""
+    """Write the block's weights to a file, and a configuration unless one is beside it."""
     from model_zoo.checkpoint.readers import CONFIG_NAMES
 
     folder = make_writable_dir(os.path.dirname(path) or '.')

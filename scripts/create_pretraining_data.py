@@ -45,8 +45,12 @@ class CreateSettings(SampleSettings, max_length=512, max_predictions_per_seq=80)
         None, 'text in UTF-8; wildcards and commas for several files', flag={'required': True}
     )
     output_dir: str | None = setting(None, 'folder for part-000.npz, part-001.npz and so on')
-    output_file: str | None = setting(None, "or Google's TFRecord files, separated by commas")
-    json_epochs: bool = setting(False, "write pytorch-pretrained-bert's epoch_0.json and so on")
+    output_file: str | None = setting(
+        None, "or Google's TFRecord files, separated by commas", excludes='output_dir'
+    )
+    json_epochs: bool = setting(
+        False, "write pytorch-pretrained-bert's epoch_0.json and so on", needs='output_dir'
+    )
     vocab: str | None = setting(None, 'a data set or model, a folder, or a file such as vocab.txt')
     sentencepiece: str | None = setting(None, 'instead of `vocab`', excludes='vocab')
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
@@ -59,9 +63,13 @@ class CreateSettings(SampleSettings, max_length=512, max_predictions_per_seq=80)
     num_workers: Count = setting(8, 'processes; at most one per processor')
     num_outputs: Count = setting(1, 'minimum number of files; large texts get more')
     part_mb: float = setting(8.0, "size of a part of the text, in a worker's memory", above=0)
-    resume: bool = setting(False, 'skip the parts that an earlier run finished')
+    resume: bool = setting(
+        False, 'skip the parts that an earlier run finished', excludes='output_file json_epochs'
+    )
     ray: str | None = setting(
-        None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto or local'
+        None,
+        'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto or local',
+        excludes='output_file json_epochs',
     )
 
     def derived(self):
@@ -69,17 +77,8 @@ class CreateSettings(SampleSettings, max_length=512, max_predictions_per_seq=80)
 
     def check(self):
         super().check()
-        if bool(self.output_dir) == bool(self.output_file):
+        if not (self.output_dir or self.output_file):
             raise InputError('give `output_dir`, for .npz files, or `output_file`, a TFRecord file')
-        if self.json_epochs and self.output_file:
-            raise InputError(
-                'are written to `output_dir`; `output_file` is a file', field='json_epochs'
-            )
-        if self.resume and (self.output_file or self.json_epochs):
-            name = 'ray' if self.ray else 'resume'
-            raise InputError(
-                'is for .npz files: give `output_dir` without `json_epochs`', field=name
-            )
 
 
 def parse_arguments(argv=None):
@@ -87,7 +86,7 @@ def parse_arguments(argv=None):
 
 
 def make_tokenizer(args):
-    """Open the vocabulary; also returns whether its models predict next sentences."""
+    """Return the vocabulary's tokenizer, and whether its models predict next sentences."""
     from bert.tokenizer import BertSPTokenizer
     from model_zoo.app.model_choice import family_of
     from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
@@ -117,10 +116,10 @@ def make_tokenizer(args):
         named = get_entry(*name).family
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
-    bert = get_family('bert')
-    families = [bert, *(family for family in list_families() if family.variant_of == 'bert')]
+    families = [family for family in list_families() if 'bert' in (family.name, family.variant_of)]
     if named is None:
-        family = next((each for each in families if each.takes_vocab(file)), bert)
+        bert = get_family('bert')
+        family = next((each for each in (bert, *families) if each.takes_vocab(file)), bert)
     else:
         family = get_family(named)
         if family not in families:
@@ -151,7 +150,7 @@ def shards_in(folder):
 
 
 def create(args, maker, folder, seed):
-    """Write the .npz files; returns their contents."""
+    """Write the .npz files; return the counts of their contents."""
     from model_zoo.tasks.pretraining.create import create_shards
 
     with tqdm(unit='file', disable=None) as bar:
@@ -175,7 +174,7 @@ def create(args, maker, folder, seed):
 
 
 def create_all(args, maker):
-    """Write the files of the flags' format; returns the first one, and the files' contents."""
+    """Write the files of the flags' format; return the first one, and all counts."""
     from model_zoo.tasks.pretraining.create import ShardFacts
     from model_zoo.tasks.pretraining.files import read_shard, write_epoch, write_tfrecords
 

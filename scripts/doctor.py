@@ -71,8 +71,8 @@ def _mxnet():
     features += ['AMX'] if may_use_amx() else []
     state = 'slow' if known and not features else 'ok'
     yield state, 'processor', ', '.join(features) or 'no AVX2' if known else 'not known', ''
-    text, is_best = f"{blas()}, for MXNet's dot, batch_dot and attention", blas() == 'MKL'
-    if is_best or not is_intel() or 'ZOO_BLAS' in os.environ:
+    text = f"{blas()}, for MXNet's dot, batch_dot and attention"
+    if blas() == 'MKL' or not is_intel() or 'ZOO_BLAS' in os.environ:
         yield 'ok', 'BLAS', text, ''
     else:
         yield 'optional', 'BLAS', f'{text}; MKL is faster', _install('mkl')
@@ -100,10 +100,10 @@ def _files():
 
 def _engines():
     """Yield the engines that 'auto' chooses from, and the libraries of the extras."""
-    from model_zoo.inference.engines import FASTEST, has_engine
+    from model_zoo.inference.engines import FASTEST, is_installed
 
     for precision, engines in FASTEST.items():
-        yield 'ok', precision, ', '.join(filter(has_engine, engines)) or 'no engine', ''
+        yield 'ok', precision, ', '.join(filter(is_installed, engines)) or 'no engine', ''
     for extra, libraries in EXTRAS.items():
         for library in libraries:
             version, tested = _version(library), TESTED.get(library)

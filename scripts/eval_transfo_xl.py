@@ -76,17 +76,14 @@ def read_texts(args, tokenizer):
     for split in SPLITS if args.split == 'all' else [args.split]:
         paths = [os.path.join(folder, name) for name in (f'{split}.txt', f'wiki.{split}.tokens')]
         path = next(filter(os.path.isfile, paths), None)
-        if path is not None:
+        if path is None:
+            texts[split] = read_corpus(folder, split, tokenizer)
+        else:
             texts[split] = tokenizer.encode_file(path, ordered=True)
-            continue
-        corpus = read_corpus(folder, tokenizer)
-        texts[split] = {'valid': corpus.valid, 'test': corpus.test}[split]
-        if not isinstance(texts[split], np.ndarray):
-            raise InputError(f'{folder!r} has no {split} text that is one text')
     return texts
 
 
-def read_corpus(folder, tokenizer):
+def read_corpus(folder, split, tokenizer):
     try:
         corpus = TransfoXLCorpus.from_pretrained(folder)
     except InputError as error:
@@ -95,7 +92,10 @@ def read_corpus(folder, tokenizer):
         raise InputError(
             f'the corpus in {folder!r} has another vocabulary than the model: give `text_file`'
         )
-    return corpus
+    tokens = {'valid': corpus.valid, 'test': corpus.test}[split]
+    if not isinstance(tokens, np.ndarray):
+        raise InputError(f'{folder!r} has no {split} text that is one text')
+    return tokens
 
 
 def main(argv=None):

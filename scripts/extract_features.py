@@ -155,7 +155,7 @@ def main(argv=None):
     check_files(args, 'input_file')
     output = args.output_file
     if os.path.realpath(args.input_file) == os.path.realpath(output):
-        raise InputError(f'{output!r} is the input: give another name', field='output_file')
+        raise InputError(f'{output!r} is the input: choose another name', field='output_file')
     cli.setup_logging()
     # fail on bad lines before the work
     count = sum(1 for _ in read_lines(args.input_file, args.encoding))
@@ -170,7 +170,7 @@ def main(argv=None):
     for layer in args.layers:
         if not -layers <= layer < layers:
             raise InputError(
-                f'{layer}: the model has {layers} layers: give numbers from {-layers} to '
+                f'{layer}: the model has {layers} layers: use numbers from {-layers} to '
                 f'{layers - 1}',
                 field='layers',
             )

@@ -10,15 +10,22 @@ another format that ``from_pretrained`` reads. The flags of pytorch-pretrained-b
 and their defaults are kept, except ``--batch_size``, which only says how many samples run at once.
 """
 
+import itertools
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_encoding, add_use_arguments, engine_of, take_model
+from model_zoo.app.arguments import (
+    add_encoding,
+    add_use_arguments,
+    check_at_least_one,
+    engine_of,
+    take_model,
+)
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.files import write_json
 
-#: new tokens where neither --length nor the model's context limits them
-DEFAULT_LENGTH = 128
+#: the context of a model without a limit
+DEFAULT_CONTEXT = 256
 
 
 def parse_arguments(argv=None):
@@ -52,15 +59,15 @@ def parse_arguments(argv=None):
     args = parser.parse_intermixed_args(argv)
     texts = take_model(args, 'model_name_or_path', args.words)
     args.prompt = [*texts, *(args.prompt or [])] or None
-    given = [name for name in ('prompt', 'input_file', 'unconditional') if getattr(args, name)]
+    given = [name for name in ('prompt', 'input_file', 'unconditional') if vars(args)[name]]
     if len(given) > 1:
         raise InputError(f'and `{given[1]}`: choose one', field=given[0])
     if args.output and not given:
         raise InputError('goes with `prompt`, `input_file` or `unconditional`', field='output')
-    for name in ('nsamples', 'batch_size', 'length'):
-        value = getattr(args, name)
-        if value < 1 and (value != -1 or name == 'nsamples'):
-            raise InputError(f'must be at least 1, not {value}', field=name)
+    for name in ('batch_size', 'length'):
+        if vars(args)[name] == -1:
+            vars(args)[name] = None
+    check_at_least_one(args, 'nsamples', 'batch_size', 'length')
     field = 'num_beams' if args.num_beams > 1 else 'greedy' if args.greedy else None
     if field and (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0):
         raise InputError(
@@ -80,7 +87,7 @@ class Generator:
         from model_zoo.inference.text import end_tokens
         from model_zoo.opening import locate, open_model
 
-        self._args, self._runs, options = args, 0, {}
+        self._args, self._runs, options = args, itertools.count(1), {}
         if args.num_beams > 1:
             options = {'num_beams': args.num_beams, 'length_penalty': args.length_penalty}
         elif not args.greedy:
@@ -100,11 +107,10 @@ class Generator:
             stop_tokens = end_tokens(block, self._tokenizer)
         else:
             stop_tokens = [self._stop_token(text) for text in args.stop if text]
-        self._model, context = made.language_model, made.language_model.context_length
-        half = DEFAULT_LENGTH if context is None else context // 2
+        self._model = made.language_model
         self._options = {
             **options,
-            'max_new_tokens': max(1, half) if args.length == -1 else args.length,
+            'max_new_tokens': args.length or (self._model.context_length or DEFAULT_CONTEXT) // 2,
             'stop_tokens': stop_tokens,
             # the model forgets the beginning of a text that is longer than its context
             'overflow': 'slide',
@@ -120,84 +126,74 @@ class Generator:
             )
         return ids[0]
 
-    def encode(self, prompt):
+    def _encode(self, prompt):
         """Return the ids of a prompt; of None, the id between texts."""
-        if prompt is None:
-            end = self._tokenizer.eos_token_id
-            if end is None:
-                raise InputError(
-                    'this model has no token between texts: give a `prompt`', field='unconditional'
-                )
-            return [end]
-        ids = self._tokenizer.encode(prompt)
+        ids = [self._tokenizer.eos_token_id] if prompt is None else self._tokenizer.encode(prompt)
+        if ids == [None]:
+            raise InputError('this model has no token between texts', field='unconditional')
         if not ids:
             raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')
         return ids
 
     def _next_options(self):
         """Return options with a new seed, so that a repeated prompt gets another continuation."""
-        import numpy as np
+        from numpy.random import SeedSequence
 
-        self._runs += 1
-        seed = np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0]
+        seed = SeedSequence([self._args.seed, next(self._runs)]).generate_state(1)[0]
         return {**self._options, 'seed': int(seed)}
 
-    def _batches(self, count):
-        """Yield groups of prompts that run together: slices of `count`, and each one's samples."""
-        samples = self._args.nsamples
-        size = samples if self._args.batch_size == -1 else self._args.batch_size
-        if self._args.num_beams > 1 or samples <= size:
-            step = max(1, size // samples)
-            for first in range(0, count, step):
-                yield slice(first, first + step), samples
-        else:
-            for prompt in range(count):
-                for first in range(0, samples, size):
-                    yield slice(prompt, prompt + 1), min(size, samples - first)
-
-    def _streamed(self, prompt):
-        """Continue the ids `prompt`, and print the text as it is generated."""
+    def _stream(self, prompt):
+        """Yield each piece of a text as it is generated, and the text's `Continuation` so far."""
         from model_zoo import generation
 
         streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
         for new in generation.stream(self._model, [prompt], **self._next_options()):
             log_prob += new.log_prob
-            print(streamed.add(new), end='', flush=True)
-        print()
-        return streamed.tokens, log_prob, new.finish
+            piece = streamed.add(new)
+            yield piece, generation.Continuation(streamed.tokens, log_prob, new.finish)
+
+    def _samples(self, prompts):
+        """Yield the number of a prompt and an iterator as of `_stream`, for each sample."""
+        from model_zoo import generation
+
+        samples = self._args.nsamples
+        if self._args.stream:
+            for number, prompt in enumerate(prompts):
+                for _ in range(samples):
+                    yield number, self._stream(prompt)
+            return
+        size = self._args.batch_size or samples
+        together = max(1, size // samples)  # prompts of a batch
+        part = samples if self._args.num_beams > 1 else min(size, samples)
+        for first, done in itertools.product(
+            range(0, len(prompts), together), range(0, samples, part)
+        ):
+            options = {**self._next_options(), 'num_return_sequences': min(part, samples - done)}
+            chosen = prompts[first : first + together]
+            for number, group in enumerate(
+                generation.generate(self._model, chosen, **options), first
+            ):
+                for new in group:
+                    yield number, [(self._text(prompts[number], new), new)]
+
+    def _text(self, prompt, new):
+        from model_zoo import generation
+
+        return generation.text_of(self._tokenizer, prompt, new.tokens, new.finish)
 
     def continue_all(self, texts):
         """Print and return the continuations of `texts`, None for new texts."""
-        from model_zoo import generation
-
-        prompts = list(map(self.encode, texts))
+        prompts = list(map(self._encode, texts))
         results = [{'prompt': text, 'samples': []} for text in texts]
-        numbers = iter(range(1, len(texts) * self._args.nsamples + 1))
-
-        def begin(number):
-            if len(texts) > 1 and not results[number]['samples']:
+        for count, (number, pieces) in enumerate(self._samples(prompts), 1):
+            samples = results[number]['samples']
+            if len(texts) > 1 and not samples:
                 print(f'Prompt: {texts[number]}')
-            print('=' * 40 + f' SAMPLE {next(numbers)} ' + '=' * 40)
-
-        def end(number, tokens, log_prob, finish):
-            text = generation.text_of(self._tokenizer, prompts[number], tokens, finish)
-            sample = {'text': text, 'tokens': tokens, 'log_prob': log_prob, 'finish': finish}
-            results[number]['samples'].append(sample)
-            return text
-
-        if self._args.stream:
-            for number in range(len(prompts)):
-                for _ in range(self._args.nsamples):
-                    begin(number)
-                    end(number, *self._streamed(prompts[number]))
-        else:
-            for chosen, samples in self._batches(len(prompts)):
-                options = {**self._next_options(), 'num_return_sequences': samples}
-                found = generation.generate(self._model, prompts[chosen], **options)
-                for number, of_prompt in enumerate(found, chosen.start):
-                    for continuation in of_prompt:
-                        begin(number)
-                        print(end(number, *continuation), flush=True)
+            print('=' * 40 + f' SAMPLE {count} ' + '=' * 40)
+            for piece, new in pieces:  # noqa: B007  the last one is the whole
+                print(piece, end='', flush=True)
+            print()
+            samples.append({'text': self._text(prompts[number], new), **new._asdict()})
         print('=' * 80, flush=True)
         return results
 
@@ -225,7 +221,7 @@ def read_prompts(args):
 
     texts = list(texts_of(read_file(args.input_file, args.text_column, encoding=args.encoding)))
     if not texts:
-        raise InputError(f'{args.input_file!r} has no prompts: give a file with one per line')
+        raise InputError(f'{args.input_file!r} has no prompts: write one per line')
     return texts
 
 

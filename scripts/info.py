@@ -21,7 +21,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--format', choices=['text', 'json'], default='text')
     args = parser.parse_args(argv)
     if (args.model is None) != args.list:
-        parser.error('give a model, or --list')
+        parser.error('name a model, or use --list')
     return args
 
 

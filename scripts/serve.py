@@ -102,7 +102,7 @@ def main(argv=None):
         return
     from model_zoo.opening import locate
 
-    _, *later = named  # it answers as soon as the first model is open
+    _, *later = named  # it answers when the first model is open
     for name in later:  # a wrong name is an error at once
         locate(named[name], weights=None, vocab=False, exported=True)
     server.serve(open_app(named, options, settings, later), bound, settings.timeout)

@@ -7,7 +7,7 @@
 In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
 """
 
-import importlib
+import itertools
 import pathlib
 import re
 import sys
@@ -18,8 +18,6 @@ from model_zoo.app.originals import load_script
 from model_zoo.errors import InputError, did_you_mean
 
 HERE = pathlib.Path(__file__).resolve().parent
-#: command -> module and function that it runs
-FUNCTIONS = {'embed': ('bert_embedding.cli', 'embed')}
 #: command -> the file that it runs; all others have the files' own names
 SHORT = {
     'convert': 'convert_checkpoint.py',
@@ -27,7 +25,6 @@ SHORT = {
     'generate': 'generate_gpt2.py',
     'pretrain': 'run_pretraining.py',
 }
-OWN = {'__init__', 'zoo'}
 #: what --help shows: heading -> commands
 USUAL = {
     'use a model': ('predict', 'ask', 'tag', 'fill', 'generate', 'embed', 'search', 'info'),
@@ -43,14 +40,11 @@ USUAL = {
 
 
 def list_commands():
-    """Return each command's file or function; the originals' scripts come last."""
-    files = {
-        path.stem.replace('_', '-'): path
-        for path in sorted(HERE.glob('*.py'))
-        if path.stem not in OWN
-    }
-    commands = {**files, **{name: HERE / file for name, file in SHORT.items()}, **FUNCTIONS}
-    originals = HERE / 'originals'
+    """Return each command's file; the originals' scripts come last."""
+    originals, commands = HERE / 'originals', {name: HERE / file for name, file in SHORT.items()}
+    for path in HERE.glob('*.py'):
+        if path.stem not in ('__init__', 'zoo'):
+            commands[path.stem.replace('_', '-')] = path
     converters = {path.stem: path for path in sorted(originals.glob('*/convert_*.py'))}
     scripts = {
         path.relative_to(originals).with_suffix('').as_posix(): path
@@ -60,24 +54,21 @@ def list_commands():
     return {**dict(sorted(commands.items())), **converters, **scripts}
 
 
-def describe(command):
+def describe(path):
     """Return the first line of a command's documentation."""
-    if isinstance(command, tuple):
-        command = HERE.parent.joinpath(*command[0].split('.')).with_suffix('.py')
-    with open(command, encoding='utf-8') as file:
+    with open(path, encoding='utf-8') as file:
         return file.readline().strip().strip('"')
 
 
-def print_help(commands):
-    print_groups(USUAL, commands)
-    print("\nother projects' scripts, with their flags and defaults:")
-    for folder in sorted({name.partition('/')[0] for name in commands if '/' in name}):
-        first = next(name for name in commands if name.startswith(f'{folder}/'))
-        print(f'  {folder:24} zoo {first.replace("/", " ")}, for example')
-    print('\nzoo --help-all lists all commands and their other names')
-
-
-def print_groups(groups, commands):
+def print_help(commands, everything=False):
+    scripts = [name for name in commands if '/' in name]
+    converters = [name for name in commands if name.startswith('convert_')]
+    groups, usual = dict(USUAL), {name for group in USUAL.values() for name in group}
+    if everything:
+        others = [name for name in commands if name not in usual.union(scripts, converters)]
+        groups['more commands'] = others
+        groups['converters of pytorch-pretrained-bert'] = converters
+        groups['scripts of others, with their flags and defaults (also in two words)'] = scripts
     print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version')
     seen = {}
     for heading, group in groups.items():
@@ -87,19 +78,11 @@ def print_groups(groups, commands):
             first = seen.setdefault(commands[name], name)
             text = describe(commands[name]) if first == name else f'The same as {first}.'
             print(f'  {name:{width}} {text.replace("`", "")}')
-
-
-def all_groups(commands):
-    """Return `USUAL`, and the other commands."""
-    others = commands.keys() - {name for group in USUAL.values() for name in group}
-    scripts = [name for name in commands if '/' in name]
-    converters = [name for name in commands if name.startswith('convert_')]
-    return {
-        **USUAL,
-        'more commands': [n for n in commands if n in others - {*scripts, *converters}],
-        'converters of pytorch-pretrained-bert': converters,
-        'scripts of others, with their flags and defaults (also in two words)': scripts,
-    }
+    if not everything:
+        print("\nother projects' scripts, with their flags and defaults:")
+        for folder, names in itertools.groupby(scripts, lambda name: name.partition('/')[0]):
+            print(f'  {folder:24} zoo {next(names).replace("/", " ")}, for example')
+        print('\nzoo --help-all lists all commands and their other names')
 
 
 def main(argv=None):
@@ -108,20 +91,16 @@ def main(argv=None):
     if not argv or argv[0] in ('-h', '--help', 'help'):
         return print_help(commands)
     if argv[0] == '--help-all':
-        return print_groups(all_groups(commands), commands)
+        return print_help(commands, everything=True)
     if argv[0] == '--version':
         return print(f'gluon-transformer-zoo {model_zoo.__version__}')
     if '/'.join(argv[:2]) in commands:
         argv[:2] = ['/'.join(argv[:2])]
-    elif argv[0] == 'pytorch_pretrained_bert' and argv[1:] and argv[1].startswith('convert_'):
-        del argv[0]  # the converters are known by one word
+    elif argv[0] == 'pytorch_pretrained_bert' and argv[1:]:
+        del argv[0]  # its converters are known by one word
     name = find(argv[0], commands)
-    command = commands[name]
     sys.argv[0] = f'zoo {name.replace("/", " ")}'  # the name in its messages
-    if isinstance(command, tuple):
-        module, function = command
-        return getattr(importlib.import_module(module), function)(argv[1:])
-    return load_script(command).main(argv[1:])
+    return load_script(commands[name]).main(argv[1:])
 
 
 def find(name, commands):
@@ -132,11 +111,11 @@ def find(name, commands):
     for spelling in spellings:
         if spelling in commands:
             return spelling
-    usual = {command: heading for heading, group in USUAL.items() for command in group}
     begin = name.replace('-', '').replace('_', '')
     near = [
         command
-        for command, heading in usual.items()
+        for heading, group in USUAL.items()
+        for command in group
         if heading.startswith(f'{name} ') or command.replace('-', '').startswith(begin)
     ]
     hint = f'; did you mean {" or ".join(near)}?' if near else did_you_mean(name, commands) or ';'

@@ -2,6 +2,7 @@
 
 import mxnet as mx
 import numpy as np
+from mxnet import gluon
 
 from model_zoo.util.arrays import flatten
 
@@ -58,6 +59,17 @@ def assert_equal(one, two):
 def tensors_of(block):
     """The block's parameters as arrays, by their canonical names."""
     return {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
+
+
+def make_parameters(arrays, dtype='float32'):
+    """Return a dict of Gluon's parameters with the values of arrays, by their names."""
+    parameters = {
+        name: gluon.Parameter(name, shape=each.shape, dtype=dtype) for name, each in arrays.items()
+    }
+    for name, parameter in parameters.items():
+        parameter.initialize()
+        parameter.set_data(mx.nd.array(arrays[name], dtype=dtype))
+    return parameters
 
 
 def set_gradient(parameter, value):

@@ -1,8 +1,10 @@
 """What the tests share: where the optional real data and weights are, and fixed seeds."""
 
 import ctypes
+import gc
 import importlib.util
 import logging
+import mmap
 import os
 import pathlib
 import random
@@ -19,6 +21,8 @@ import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 # no test asks the hub but those that set up one of their own
 os.environ['HF_HUB_OFFLINE'] = '1'
 
+#: megabytes in use after each collection
+KEPT = [0]
 FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
 #: a server on Ray under load, trainings by all contenders, and the original's own tokenizer
 LONGEST = re.compile(r'/test_(server_ray|benchmark_peers|tokenizer_peers)\.py')
@@ -87,12 +91,19 @@ def share_of(nodeid):
     return file
 
 
+def resident():
+    """The megabytes of memory that this process has."""
+    return int(pathlib.Path('/proc/self/statm').read_text().split()[1]) * mmap.PAGESIZE >> 20
+
+
 @pytest.fixture(scope='module', autouse=True)
 def memory_is_given_back():
-    """What the tests of a module have freed is the system's again: workers stay small."""
+    """Free the models that a module's tests left, which are cycles, whenever they are many."""
     yield
-    if sys.platform == 'linux':
+    if sys.platform == 'linux' and resident() > KEPT[-1] + 100:
+        gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
+        KEPT.append(resident())
 
 
 @pytest.fixture(scope='session')

@@ -4,28 +4,21 @@ import json
 import string
 
 import tokenizers
-from tiny import initialized, learn_pieces, make_config
+from tiny import SPECIAL, initialized, learn_pieces, make_config
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 import bert
 import gpt
 import gpt2
 
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-NAMED = {'pad': '[PAD]', 'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]', 'mask': '[MASK]'}
-FAIRSEQ = {
-    'bos': '<s>',
-    'eos': '</s>',
-    'unk': '<unk>',
-    'sep': '</s>',
-    'pad': '<pad>',
-    'cls': '<s>',
-    'mask': '<mask>',
-}
+NAMED = {token[1:-1].lower(): token for token in SPECIAL}
+FAIRSEQ = {role: f'<{role}>' for role in ('unk', 'pad', 'mask')}
+FAIRSEQ.update(bos='<s>', eos='</s>', cls='<s>', sep='</s>')
 LETTERS = [*string.ascii_lowercase, *string.digits, *string.punctuation, '\u00f6', '\u4e2d']
 PIECES = [*LETTERS, *(f'##{letter}' for letter in [*string.ascii_lowercase, '\u00f6', '\u4e2d'])]
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 SPACED = [('\u0120', letter) for letter in string.ascii_lowercase]
+ROBERTA = ['<s>', '<pad>', '</s>', '<unk>', *BYTES, *map(''.join, SPACED), '<mask>']
 LINES = ['the cat sat on a red mat', *string.ascii_letters, *string.punctuation, '0 1', '\u00f6']
 ADDED = '<e1>'  # by which people mark an entity
 
@@ -94,15 +87,8 @@ def bert_json(folder):
 
 
 def bert_json_added(folder):
-    rust = _word_pieces([ADDED], strip_accents=False)
-    return _json(
-        folder,
-        rust,
-        NAMED,
-        do_lower_case=True,
-        strip_accents=False,
-        tokenizer_class='BertTokenizer',
-    )
+    fields = {'do_lower_case': True, 'strip_accents': False, 'tokenizer_class': 'BertTokenizer'}
+    return _json(folder, _word_pieces([ADDED], strip_accents=False), NAMED, **fields)
 
 
 def bert_txt(folder, special=SPECIAL, named=NAMED, added=True, **fields):
@@ -126,8 +112,7 @@ def bert_txt_json(folder):
 
 def bert_renamed(folder):
     special = ['<pad>', '<unk>', '<s>', '</s>', '<mask>']
-    named = {**FAIRSEQ, 'cls': '<s>', 'sep': '</s>'}
-    return bert_txt(folder, special, named, added=False, strip_accents=None)
+    return bert_txt(folder, special, FAIRSEQ, added=False, strip_accents=None)
 
 
 def bert_pieces(folder):
@@ -144,8 +129,7 @@ def bert_pieces_json(folder):
 
 
 def roberta_json(folder):
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *BYTES, *map(''.join, SPACED), '<mask>']
-    rust = _byte_pairs(tokens, [ADDED])
+    rust = _byte_pairs(ROBERTA, [ADDED])
     rust.post_processor = processors.RobertaProcessing(
         ('</s>', 2), ('<s>', 0), trim_offsets=True, add_prefix_space=False
     )
@@ -167,10 +151,8 @@ def _pairs(folder, tokens, named, **fields):
 
 
 def roberta_pairs(folder):
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *BYTES, *map(''.join, SPACED), '<mask>']
-    return _pairs(
-        folder, tokens, FAIRSEQ, tokenizer_class='RobertaTokenizer', add_prefix_space=True
-    )
+    fields = {'tokenizer_class': 'RobertaTokenizer', 'add_prefix_space': True}
+    return _pairs(folder, ROBERTA, FAIRSEQ, **fields)
 
 
 def xlmr_json(folder):

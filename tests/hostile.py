@@ -113,23 +113,8 @@ def damaged_lines(draw, content):
 
 def wrong(value):
     """Return a strategy of values like `value`, or of another type, most of which are wrong."""
-    others = [
-        None,
-        True,
-        -1,
-        0,
-        0.5,
-        float('nan'),
-        2**70,
-        '',
-        'x',
-        '\ud800',
-        [],
-        [None],
-        {},
-        {'a': 1},
-        [[1], [1, 2]],
-    ]
+    others = [None, True, -1, 0, 0.5, float('nan'), 2**70, '', 'x', '\ud800']
+    others += [[], [None], {}, {'a': 1}, [[1], [1, 2]]]
     if isinstance(value, (int, float)):
         others += [value + 1, -value, str(value), value / 2, 1e308, float('inf'), 2**40]
     elif isinstance(value, str):

@@ -1,6 +1,7 @@
 """All that a training says and writes as text, to compare it with earlier ones.
 
-``python tests/run_texts.py`` writes ``fixtures/run_texts.json`` anew, after an intended change.
+``python tests/run_texts.py [CASE ...]`` writes ``fixtures/run_texts.json`` anew, or some of its
+cases, after an intended change.
 """
 
 import html
@@ -74,10 +75,10 @@ def main():
     import model_zoo  # noqa: F401, I001  before MXNet
     from contract import CASES, Toy
 
-    texts = {}
-    for name, case in CASES.items():
-        toy = Toy(case, pathlib.Path(tempfile.mkdtemp()))
-        texts[name] = texts_of(toy.trained, toy.data, case.log)
+    texts = json.loads(FIXTURE.read_text('utf-8')) if sys.argv[1:] else {}
+    for name in sys.argv[1:] or CASES:
+        toy = Toy(CASES[name], pathlib.Path(tempfile.mkdtemp()))
+        texts[name] = texts_of(toy.trained, toy.data, CASES[name].log)
     FIXTURE.write_text(json.dumps(texts, indent=0, ensure_ascii=False) + '\n', encoding='utf-8')
 
 

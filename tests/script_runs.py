@@ -6,12 +6,12 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
 import numpy as np
 import pytest
-import warm
 from arrays import assert_equal
 
 from model_zoo.app import cli
@@ -19,6 +19,12 @@ from model_zoo.checkpoint import read_tensors
 
 ROOT = pathlib.Path(__file__).parents[1]
 SCRIPTS = ROOT / 'scripts'
+#: begins a program that needs MXNet and nothing of this project
+MXNET = f"""
+import runpy
+with runpy.run_path({str(ROOT / 'model_zoo' / 'mxnet_import.py')!r})['importing_mxnet']():
+    import mxnet
+"""
 
 
 def load_script(name, folder=SCRIPTS):
@@ -59,10 +65,16 @@ def refusal(capsys, script, *argv):
     return lines[0]
 
 
-def start(program, *argv, **options):
-    """A script that runs in a process of its own, a `warm.Process`."""
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    return warm.Process([program, *argv], env=environment, **options)
+def start(*words, begin=subprocess.Popen, env=None, **options):
+    """Begin ``python *words``, which finds this project, as `subprocess.Popen` does."""
+    env = {**os.environ, 'PYTHONPATH': str(ROOT)} if env is None else env
+    return begin([sys.executable, *map(str, words)], env=env, encoding='utf-8', **options)
+
+
+def run_python(*words, **options):
+    """Run ``python *words`` to its end, and capture its output, as `subprocess.run` does."""
+    streams = {'stdin': subprocess.DEVNULL, 'capture_output': True, 'timeout': 900}
+    return start(*words, begin=subprocess.run, **streams, **options)
 
 
 def wait_until(condition, process=None):
@@ -101,7 +113,7 @@ def run_workers(count, program, *argv, timeout=900):
             variables = {**common, **gloo_run.create_slot_env_vars(slot), **own}
             environment = {**os.environ, **{name: str(each) for name, each in variables.items()}}
             streams = {'stdout': file, 'stderr': subprocess.STDOUT}
-            processes.append(warm.Process([program, *argv], env=environment, **streams))
+            processes.append(start(program, *argv, env=environment, **streams))
             files.append(file)
         deadline = time.monotonic() + timeout
         while any(process.poll() is None for process in processes):

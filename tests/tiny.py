@@ -14,37 +14,19 @@ from model_zoo.tokenization.bpe import bytes_to_unicode
 
 #: tokens of BERT's, in Google's order
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-BERT = {
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-    'max_position_embeddings': 24,
-}
+BERT = {'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2}
+BERT.update(intermediate_size=32, max_position_embeddings=24)
+DISTILBERT = {'dim': 16, 'n_layers': 2, 'n_heads': 2, 'hidden_dim': 32}
 DECODER = {'n_embd': 16, 'n_layer': 2, 'n_head': 2, 'n_positions': 24}
-TRANSFO_XL = {
-    'cutoffs': [3],
-    'd_model': 16,
-    'd_embed': 16,
-    'n_head': 2,
-    'd_head': 8,
-    'd_inner': 32,
-    'n_layer': 2,
-}
+TRANSFO_XL = {'cutoffs': [3], 'd_model': 16, 'd_embed': 16, 'd_inner': 32}
+TRANSFO_XL.update(n_layer=2, n_head=2, d_head=8)
 
 
-#: class of a configuration -> sizes
+#: class of a configuration -> sizes of it and of its subclasses
 SIZES = {
     bert.BertConfig: BERT,
     bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
-    bert.DistilBertConfig: {
-        'dim': 16,
-        'n_layers': 2,
-        'n_heads': 2,
-        'hidden_dim': 32,
-        'max_position_embeddings': 24,
-    },
+    bert.DistilBertConfig: {**DISTILBERT, 'max_position_embeddings': 24},
     bert.ElectraConfig: {**BERT, 'embedding_size': 8},
     gpt.OpenAIGPTConfig: DECODER,
     gpt2.GPT2Config: DECODER,
@@ -52,9 +34,14 @@ SIZES = {
 }
 
 
+def sizes_of(config_class):
+    """Return the tiny sizes of a configuration's class, or of the class that it derives from."""
+    return next(SIZES[each] for each in config_class.__mro__ if each in SIZES)
+
+
 def make_config(config_class, vocab_size=40, **changes):
     """Return a tiny configuration of a family."""
-    sizes = {**SIZES[config_class], **changes}
+    sizes = {**sizes_of(config_class), **changes}
     if 'n_positions' in sizes:
         sizes.setdefault('n_ctx', sizes['n_positions'])
     return config_class(vocab_size, **sizes)
@@ -97,27 +84,14 @@ def learn_pieces(path, lines, size, **options):
     """Learn sentence pieces of a text's lines; returns the path of their model."""
     import sentencepiece
 
+    options.update(vocab_size=size, minloglevel=2, sentence_iterator=iter(lines))
     with open(path, 'wb') as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=file,
-            vocab_size=size,
-            minloglevel=2,
-            **options,
-        )
+        sentencepiece.SentencePieceTrainer.train(model_writer=file, **options)
     return str(path)
 
 
 def save_bert(
-    folder,
-    words,
-    block_class=bert.BertModel,
-    labels=None,
-    extras=None,
-    cased=False,
-    scale=0.5,
-    seed=1,
-    **sizes,
+    folder, words, block_class=bert.BertModel, labels=None, extras=None, scale=0.5, seed=1, **sizes
 ):
     """Save a BERT of the special tokens and `words` in a folder; returns the block.
 
@@ -131,15 +105,15 @@ def save_bert(
         Of a classifier.
     extras : dict, optional
         What else its configuration says.
-    cased : bool
     scale : float
         Of the normal distribution from which the parameters are drawn.
     seed : int
     **sizes
-        Changes of the configuration.
+        Changes of the configuration; ``cased`` is the tokenizer's.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = bert.BertTokenizer(write_words(folder, words), do_lower_case=not cased)
+    lowers = not sizes.pop('cased', False)
+    tokenizer = bert.BertTokenizer(write_words(folder, words), do_lower_case=lowers)
     config, options = bert_config(len(tokenizer.vocab), **sizes), {}
     config.extras.update(extras or {})
     if labels:

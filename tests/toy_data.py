@@ -76,9 +76,10 @@ def _questions(rng, count, name):
     return {'version': 'v2.0', 'data': [{'title': name, 'paragraphs': paragraphs}]}
 
 
-def _without_impossible(content):
+def without_impossible(content):
+    """A copy of SQuAD's content without the questions that have no answer."""
     content = json.loads(json.dumps(content))
-    for paragraph in content['data'][0]['paragraphs']:
+    for paragraph in (each for article in content['data'] for each in article['paragraphs']):
         paragraph['qas'] = [entry for entry in paragraph['qas'] if entry['answers']]
     return content
 
@@ -90,7 +91,7 @@ def write_questions(folder, train=400):
     for name, count in (('train', train), ('dev', 40)):
         content = _questions(rng, count, name)
         (folder / f'{name}-2.json').write_text(json.dumps(content))
-        (folder / f'{name}-1.json').write_text(json.dumps(_without_impossible(content)))
+        (folder / f'{name}-1.json').write_text(json.dumps(without_impossible(content)))
 
 
 def write_sentences(folder):
@@ -216,10 +217,8 @@ def make_samples(count, seed):
     """Random sentences; one is the next where it begins with the word of the one before."""
     random = np.random.RandomState(seed)
     ids = np.zeros((count, LENGTH), np.int32)
-    masked = {
-        name: np.zeros((count, MASKS), dtype)
-        for name, dtype in (('positions', np.int32), ('ids', np.int32), ('weights', np.float32))
-    }
+    masked = {name: np.zeros((count, MASKS), np.int32) for name in ('positions', 'ids')}
+    masked['weights'] = np.zeros((count, MASKS), np.float32)
     lengths = random.randint(9, LENGTH + 1, count).astype(np.int32)
     labels = random.randint(0, 2, count).astype(np.int32)
     for row, length in enumerate(lengths):

@@ -41,14 +41,11 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         weights, projections = initializers(config)
         count = 1 if config.div_val == 1 else len(units)
         with self.name_scope():
-            self.tables = [
-                self._add(f'table{i}', shape, weights)
-                for i, shape in enumerate(zip(self._sizes, units))
-            ]
-            self.projections = [
-                self._add(f'proj{i}', (config.d_model, units[i]), projections)
-                for i in range(count if config.has_projections else 0)
-            ]
+            shapes = enumerate(zip(self._sizes, units))
+            self.tables = [self._add(f'table{i}', shape, weights) for i, shape in shapes]
+            count = count if config.has_projections else 0
+            shapes = enumerate((config.d_model, width) for width in units[:count])
+            self.projections = [self._add(f'proj{i}', shape, projections) for i, shape in shapes]
 
     def _add(self, name, shape, initializer):
         parameter = self.params.get(name, shape=shape, init=initializer)

@@ -3,15 +3,8 @@
 from model_zoo.pretrained import PretrainedEntry
 
 #: name of a model -> its fields of TransfoXLConfig; the name says layers, units and heads
-ARCHITECTURES = {
-    'transfo_xl_18_1024_16': {
-        'n_layer': 18,
-        'd_model': 1024,
-        'n_head': 16,
-        'd_head': 64,
-        'd_inner': 4096,
-    }
-}
+_SIZES = {'n_layer': 18, 'd_model': 1024, 'n_head': 16, 'd_head': 64, 'd_inner': 4096}
+ARCHITECTURES = {'transfo_xl_18_1024_16': _SIZES}
 
 #: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = (

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from model_zoo.blocks.config import PYTORCH_FORMATS, Config, check_field
+from model_zoo.blocks.config import PYTORCH_FORMATS, Config
 from model_zoo.errors import InputError
 from model_zoo.util.fields import Count, Size, Whole
 
@@ -117,12 +117,10 @@ class TransfoXLConfig(Config):
         super().__post_init__(vocab_size_or_config_json_file)
         ends = [0, *self.cutoffs, self.vocab_size]
         if any(start >= end for start, end in itertools.pairwise(ends)):
-            raise InputError(
-                f'cutoffs must ascend and be below vocab_size {self.vocab_size}, but are '
-                f'{self.cutoffs!r}'
-            )
+            raise InputError(f'cutoffs {self.cutoffs} must ascend and be below {self.vocab_size}')
         self.cutoffs = list(self.cutoffs)
-        self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)
+        if self.same_length and self.mem_len == 0:
+            raise InputError('mem_len is 0: with same_length=True it must be at least 1')
         if self.d_model % 2:
             raise InputError(f'd_model must be even, but is {self.d_model}')
         if not self.embedding_units[-1]:
@@ -131,16 +129,6 @@ class TransfoXLConfig(Config):
             self.tie_projs = [False] + [bool(self.proj_share_all_but_first)] * len(self.cutoffs)
         if len(self.tie_projs) != len(self.sizes):
             raise InputError(f'tie_projs must have {len(self.sizes)} values, one for each cluster')
-
-    def check_lengths(self, tgt_len, ext_len, mem_len):
-        """Raise InputError if these can't be the lengths of segments, extension and memory."""
-        check_field('tgt_len', tgt_len, Count)
-        check_field('ext_len', ext_len, Size)
-        check_field('mem_len', mem_len, Size)
-        if self.same_length and mem_len == 0:
-            raise InputError(
-                'mem_len is 0: with same_length=True positions would attend to nothing'
-            )
 
     def changed(self, fields):
         if 'cutoffs' in fields:  # which change the number of clusters

@@ -5,8 +5,8 @@ import mxnet as mx
 from model_zoo.blocks.stepwise import Stepwise
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.generation import GenerationMixin
-from model_zoo.layers.losses import without_padding
-from model_zoo.util.arrays import check_shape
+from model_zoo.layers.sequences import without_padding
+from model_zoo.util.arrays import check_array
 
 from .adaptive import AdaptiveSoftmax
 from .memory import StreamReading
@@ -114,7 +114,7 @@ class TransfoXLLMHeadModel(Stepwise, TaskMixin, TransfoXLBlock, GenerationMixin)
                 state = self._get_segments().start(words, self.checked_start(words)['mems'])
             else:
                 self.check_text(words, None)
-                check_shape('state', state.counts, words.shape[:1])
+                check_array('state', state.counts, words.shape[:1])
             hidden, state = self._get_segments().read(words, state)
             losses = self.softmax.loss(hidden, labels.reshape((-1,)))
             return losses.reshape(words.shape), state

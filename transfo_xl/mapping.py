@@ -26,10 +26,8 @@ class _SplitMapping(Mapping):
                 continue
             whole, ends = ours.pop(name), np.cumsum([rows or 1 for rows in parts.values()])
             if len(whole) != ends[-1]:
-                raise CheckpointError(
-                    f'the tensor for {name} has shape {whole.shape}, and its first axis must be '
-                    f'{ends[-1]}: does the configuration belong to these weights?'
-                )
+                problem = f'the tensor for {name} has {len(whole)} rows, and must have {ends[-1]}'
+                raise CheckpointError(f'{problem}: are these the weights of the configuration?')
             for (part, rows), array in zip(parts.items(), np.split(whole, ends[:-1])):
                 ours[part] = array[0] if rows is None else array
         return ours, unknown
@@ -38,11 +36,8 @@ class _SplitMapping(Mapping):
         tensors = dict(tensors)
         for name, parts in self._splits.items():
             if all(part in tensors for part in parts):
-                arrays = [
-                    tensors.pop(part)[None] if rows is None else tensors.pop(part)
-                    for part, rows in parts.items()
-                ]
-                tensors[name] = np.concatenate(arrays)
+                arrays = [(tensors.pop(part), rows) for part, rows in parts.items()]
+                tensors[name] = np.concatenate([a[None] if n is None else a for a, n in arrays])
         result = super().save(tensors, config, with_prefix)
         prefix = self.backbone if with_prefix else ''
         return {**result, **{prefix + name: value for name, value in self._constants.items()}}
@@ -89,15 +84,8 @@ def _huggingface(config):
     if config.div_val == 1:
         for name in ('word_embed.table', '^softmax.table', '^softmax.bias'):
             splits.update(_clusters(config, name))
-    return _SplitMapping(
-        splits,
-        constants,
-        rules,
-        'transformer.',
-        mark_heads=False,
-        outside=('crit.',),
-        ignore=(r'pos_emb\.inv_freq$',),
-    )
+    others = {'mark_heads': False, 'outside': ('crit.',), 'ignore': (r'pos_emb\.inv_freq$',)}
+    return _SplitMapping(splits, constants, rules, 'transformer.', **others)
 
 
 def _huggingface_words(config):
@@ -109,9 +97,8 @@ def _huggingface_words(config):
         return _name(config, part) if common else f'{part}{cluster}'
 
     softmax_bias = name('^softmax.bias', 0)  # a model with a softmax has it
-    rules = [
-        Rule(f'^softmax.{name}', f'crit.{name}') for name in ('cluster_weight', 'cluster_bias')
-    ]
+    clustered = 'cluster_weight', 'cluster_bias'
+    rules = [Rule(f'^softmax.{each}', f'crit.{each}') for each in clustered]
     for i in clusters:
         embedding, output = f'word_emb.emb_layers.{i}.weight', f'crit.out_layers.{i}'
         tied = {'tied': (f'{output}.weight',), 'tied_to': softmax_bias} if config.tie_weight else {}
@@ -152,9 +139,8 @@ def _tensorflow(config):
     splits = {}
     for parameter, their_name in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:  # the original has one tensor for all layers
-            splits[parameter] = dict.fromkeys(
-                (f'layers.{i}.attention.{parameter}' for i in range(config.n_layer)), None
-            )
+            layers = range(config.n_layer)
+            splits[parameter] = {f'layers.{i}.attention.{parameter}': None for i in layers}
         name = parameter if config.untie_r else f'layers.0.attention.{parameter}'
         rules.append(Rule(name, f'transformer/{their_name}'))
     embed = 'transformer/adaptive_embed'
@@ -170,14 +156,8 @@ def _tensorflow(config):
     bias = 'transformer/adaptive_softmax/bias' if is_single else f'{softmax}/b'
     rules.append(Rule('^softmax.bias0' if is_single else '^softmax.bias{i}', bias))
     rules.append(Rule('^softmax.proj{i}', f'{softmax}/proj', Transposed()))
-    return _SplitMapping(
-        splits,
-        {},
-        rules,
-        '',
-        mark_heads=False,
-        ignore=(r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$'),  # the training's
-    )
+    of_training = (r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$')
+    return _SplitMapping(splits, {}, rules, '', mark_heads=False, ignore=of_training)
 
 
 def transfo_xl_mappings(config):

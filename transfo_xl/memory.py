@@ -67,9 +67,8 @@ class CarriedMemory(Block):
         for number, memory in enumerate(self._first):
             shape = list(memory.shape)
             shape[_batch_axis(memory)] *= size
-            parameter = self.params.get(
-                f'memory{number}', shape=tuple(shape), dtype=memory.dtype, grad_req='null'
-            )
+            options = {'shape': tuple(shape), 'dtype': memory.dtype, 'grad_req': 'null'}
+            parameter = self.params.get(f'memory{number}', **options)
             parameter.initialize(mx.init.Zero(), ctx=memory.context)
             setattr(self, f'memory{number}', parameter)
             self._memories.append(parameter)
@@ -77,9 +76,8 @@ class CarriedMemory(Block):
     def forward(self, batch):
         # copies: the gradient needs what the model was given, and the memories change below
         first = self._first if batch.is_first else [self._read(p) for p in self._memories]
-        losses, memories = self.model(
-            batch.words, [memory.copy() for memory in first], labels=batch.labels
-        )
+        given = [memory.copy() for memory in first]
+        losses, memories = self.model(batch.words, given, labels=batch.labels)
         with mx.autograd.pause():
             for parameter, memory in zip(self._memories, memories):
                 parameter.data()[self._slice(memory)] = memory
@@ -158,11 +156,8 @@ class StreamReading:
     def load(self, path, batch_size, train, contexts):
         """Return the loader of a text's batches, the number of predicted words, and the tokens."""
         if len(contexts) > 1:
-            raise InputError(
-                f'{self.settings.gpus}: Transformer-XL remembers the batch before; use one GPU, '
-                'or `comm_backend` horovod with a process for each',
-                field='gpus',
-            )
+            problem = f'{self.settings.gpus}: use one, or `comm_backend` horovod with one for each'
+            raise InputError(problem, field='gpus')
         tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)
         lengths = self.settings.tgt_len, self.settings.ext_len
         workers = self._workers if train else None

@@ -7,7 +7,7 @@ from model_zoo.blocks.block import ZooBlock
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import batch_major, bounded, positions_of, without_nan
-from model_zoo.util.arrays import check_range, check_shape
+from model_zoo.util.arrays import check_array
 
 from .adaptive import AdaptiveEmbedding
 from .catalogue import ARCHITECTURES
@@ -52,7 +52,7 @@ class TransfoXLBlock(ZooBlock):
         Earlier memories no longer fit. `config` doesn't change.
         """
         base = self.base
-        base.config.check_lengths(tgt_len, ext_len, mem_len)
+        base.config.changed({'tgt_len': tgt_len, 'ext_len': ext_len, 'mem_len': mem_len})  # a check
         base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
 
     def init_mems(self, batch_size, ctx=None):
@@ -84,13 +84,11 @@ class TransfoXLBlock(ZooBlock):
             return
         wanted = base.config.n_layer + 1 if base.mem_len else 0
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
-            raise InputError(
-                f'mems must be the {wanted} arrays that the last call returned, or None'
-            )
+            raise InputError(f'mems must be the {wanted} arrays of the last call, or None')
         for layer, memory in enumerate(mems[:-1]):
-            check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
+            check_array(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
         if mems:
-            check_range('mems[-1]', mems[-1], (batch,), 0, base.mem_len + 1)
+            check_array('mems[-1]', mems[-1], (batch,), 0, base.mem_len + 1)
         inputs['mems'] = list(mems)
 
 
@@ -192,12 +190,10 @@ class TransfoXLModel(TransfoXLBlock):
         x = self.word_embed(F.transpose(words))
         steps = self.steps_of(F, keys[0], axis=1)
         mask, _, frame = self._relations(F, x, steps, counts)
-        memories = []
+        last, memories = {'axis': 1, 'begin': -self.mem_len, 'end': None}, []
         for cell, *arrays in zip(self.layers, keys, values, distance_keys):
             x, *both = cell.read(F, x, *arrays, mask, frame)
-            memories.append(
-                [F.slice_axis(array, axis=1, begin=-self.mem_len, end=None) for array in both]
-            )
+            memories.append([F.slice_axis(array, **last) for array in both])
         length = F.sum(F.ones_like(F.cast(words, 'float32')), axis=1)
         return x, F.clip(counts + length, 0, self.mem_len), *zip(*memories)
 

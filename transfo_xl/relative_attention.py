@@ -5,7 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.layers.cells import FeedForward
+from model_zoo.layers.cells import Cell, FeedForward
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
 from .adaptive import initializers
@@ -63,14 +63,11 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         initializer, _ = initializers(config)
         with self.name_scope():
             # rows of all heads' queries, then their keys, then their values
-            self.qkv_weight = self.params.get(
-                'qkv_weight', shape=(3 * inner, units), init=initializer
-            )
+            shape = 3 * inner, units
+            self.qkv_weight = self.params.get('qkv_weight', shape=shape, init=initializer)
             if biases is None:
-                biases = [
-                    self.params.get(name, shape=heads, init=initializer)
-                    for name in ('content_bias', 'position_bias')
-                ]
+                names = 'content_bias', 'position_bias'
+                biases = [self.params.get(name, shape=heads, init=initializer) for name in names]
             self.content_bias, self.position_bias = biases
             self.relative = Dense(inner, units, initializer, use_bias=False, prefix='relative_')
             self.proj = Dense(units, inner, initializer, use_bias=False, prefix='proj_')
@@ -91,13 +88,11 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             return self.product(F, F.batch_dot, left, right, **options)
         return F.linalg_gemm2(left, right, **options)
 
-    def _queries(self, F, query, content_bias, position_bias):
+    def _queries(self, F, query, *biases):
         """Return the queries for content and for distance, both (heads, batch, length, size)."""
         query = F.reshape(query, shape=(0, 0, self._num_heads, self._head_size))
-        biased = [
-            F.broadcast_add(query, F.reshape(bias, shape=(1, 1, 0, 0), reverse=True))
-            for bias in (content_bias, position_bias)
-        ]
+        biases = [F.reshape(bias, shape=(1, 1, 0, 0), reverse=True) for bias in biases]
+        biased = [F.broadcast_add(query, bias) for bias in biases]
         scale = 1 / math.sqrt(self._head_size)
         return [F.transpose(part, axes=(2, 1, 0, 3)) * scale for part in biased]
 
@@ -106,18 +101,13 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         keys = F.reshape(self.relative(positions), shape=(0, self._num_heads, -1))
         return F.transpose(keys, axes=(1, 0, 2))
 
-    def hybrid_forward(
-        self, F, x, context, positions, mask, frame, qkv_weight, content_bias, position_bias
-    ):
-        query_weight, key_weight, value_weight = F.split(qkv_weight, num_outputs=3, axis=0)
+    def hybrid_forward(self, F, x, context, positions, mask, frame, qkv_weight, **biases):
+        query_weight, *weights = F.split(qkv_weight, num_outputs=3, axis=0)
         query = self._dense(F, x, query_weight)
-        key, value = (
-            self._by_head(F, self._dense(F, context, w)) for w in (key_weight, value_weight)
-        )
+        key, value = (self._by_head(F, self._dense(F, context, weight)) for weight in weights)
         distance_keys = self.distance_keys(F, positions)
-        output = self._attend(
-            F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
-        )
+        biases = biases['content_bias'], biases['position_bias']
+        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
         return output, key, value
 
     def remember(self, F, memory):
@@ -132,33 +122,26 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         """Compute the attention of a segment to a memory whose keys and values are known."""
         *biases, weight = self._values(x)
         query, *parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
-        key, value = (
-            F.concat(old, self._by_head(F, new), dim=1) for old, new in zip((key, value), parts)
-        )
+        new_key, new_value = (self._by_head(F, part) for part in parts)
+        key, value = F.concat(key, new_key, dim=1), F.concat(value, new_value, dim=1)
         output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
         return output, key, value
 
     def _values(self, like):
         """Return the content and the position bias, and the weight of queries, keys and values."""
-        return [
-            parameter.var() if isinstance(like, mx.sym.Symbol) else parameter.data(like.context)
-            for parameter in (self.content_bias, self.position_bias, self.qkv_weight)
-        ]
+        parameters = self.content_bias, self.position_bias, self.qkv_weight
+        if isinstance(like, mx.sym.Symbol):
+            return [parameter.var() for parameter in parameters]
+        return [parameter.data(like.context) for parameter in parameters]
 
-    def _attend(
-        self, F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
-    ):
+    def _attend(self, F, query, key, value, distance_keys, mask, frame, *biases):
         """Return the output for queries (L, B, inner), and keys and values (heads * B, K, size)."""
-        queries = self._queries(F, query, content_bias, position_bias)
+        queries = self._queries(F, query, *biases)
         query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
 
         # all rows' queries with all distances, in one product a head
-        by_distance = self._batch_dot(
-            F,
-            F.reshape(queries[1], shape=(0, -3, 0)),  # (heads, B * L, size)
-            distance_keys,
-            transpose_b=True,
-        )
+        by_distance = F.reshape(queries[1], shape=(0, -3, 0))  # (heads, B * L, size)
+        by_distance = self._batch_dot(F, by_distance, distance_keys, transpose_b=True)
         by_distance = F.reshape_like(
             by_distance, query, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=2
         )  # (heads * B, L, K + 1)
@@ -177,16 +160,14 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     def step(self, F, x, mask, index, distance_keys, key_cache, value_cache, *first_pair, first):
         """Attend from one more position per row, with keys and values in fixed-size arrays."""
         # The `first` positions all have the same key and value, which is kept once.
-        content_bias, position_bias, weight = self._values(x)
+        *biases, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         query, key, value = (
             F.reshape(part, shape=(-3, self._num_heads, self._head_size)) for part in parts
         )  # (B, heads, size)
         scale = 1 / math.sqrt(self._head_size)
-        by_content, by_distance = (
-            F.broadcast_add(query, F.expand_dims(bias, 0)) * scale
-            for bias in (content_bias, position_bias)
-        )
+        biased = [F.broadcast_add(query, F.expand_dims(bias, 0)) for bias in biases]
+        by_content, by_distance = (part * scale for part in biased)
         by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (heads, B, size)
         by_distance = self.product(F, F.batch_dot, by_distance, distance_keys, transpose_b=True)
         by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (B, heads, distances)
@@ -205,10 +186,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         scores = F.concat(scores, F.reshape(current, shape=(-3, 1, -1)), dim=2)
         probabilities = F.reshape(F.softmax(scores, axis=-1), shape=(0, -1, 1))
 
-        old, current = (
-            F.slice_axis(probabilities, axis=1, begin=begin, end=end)
-            for begin, end in ((first, -1), (-1, None))
-        )
+        old = F.slice_axis(probabilities, axis=1, begin=first, end=-1)
+        current = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
         heads = self.product(F, F.batch_dot, value_cache, old)  # (B * heads, size, 1)
         heads = heads + F.broadcast_mul(F.reshape(value, shape=(-3, 0, 1)), current)
         if first:
@@ -232,7 +211,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
 
 
-class RelativeCell(HybridBlock):
+class RelativeCell(Cell):
     """One layer: relative attention and feed-forward, with residuals and normalization.
 
     Inputs
@@ -253,7 +232,7 @@ class RelativeCell(HybridBlock):
 
     def __init__(self, config, biases=None, prefix=None):
         super().__init__(prefix=prefix)
-        self._pre_norm = config.pre_lnorm
+        self.pre_norm = config.pre_lnorm
         sizes, (initializer, _) = (config.d_model, config.d_inner), initializers(config)
         norm = {
             'epsilon': config.layer_norm_epsilon,
@@ -269,33 +248,21 @@ class RelativeCell(HybridBlock):
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):
         context = x if memory is None else F.concat(memory, x, dim=0)
-        query, source = x, context
-        if self._pre_norm:
-            source = self.attention_norm(context)
-            query = source if memory is None else self.attention_norm(x)
+        source = self.before(context)
+        query = source if memory is None else self.before(x)
         attended, key, value = self.attention(query, source, positions, mask, frame)
-        return self._after(x, attended), context, key, value
+        return self.after(x, attended), context, key, value
 
     def remember(self, F, memory):
         """Return the keys and values of a memory; see `RelativeAttention.remember`."""
-        return self.attention.remember(F, self.attention_norm(memory) if self._pre_norm else memory)
+        return self.attention.remember(F, self.before(memory))
 
     def read(self, F, x, *arrays):
         """Return a segment after a memory of keys and values; see `RelativeAttention.read`."""
-        query = self.attention_norm(x) if self._pre_norm else x
-        attended, key, value = self.attention.read(F, query, *arrays)
-        return self._after(x, attended), key, value
+        attended, key, value = self.attention.read(F, self.before(x), *arrays)
+        return self.after(x, attended), key, value
 
     def step(self, F, x, *arrays, first):
         """Add one more position a row; see `RelativeAttention.step`."""
-        query = self.attention_norm(x) if self._pre_norm else x
-        attended, key, value = self.attention.step(F, query, *arrays, first=first)
-        return self._after(x, attended), key, value
-
-    def _after(self, x, attended):
-        """Return the cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
-        if self._pre_norm:
-            return x + self.dropout(self.ffn(self.ffn_norm(x)))
-        x = self.attention_norm(x)
-        return self.ffn_norm(x + self.dropout(self.ffn(x)))
+        attended, key, value = self.attention.step(F, self.before(x), *arrays, first=first)
+        return self.after(x, attended), key, value

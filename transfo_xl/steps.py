@@ -5,7 +5,7 @@ import functools
 
 import mxnet as mx
 
-from model_zoo.blocks.stepwise import widen, write_at
+from model_zoo.blocks.stepwise import State, widen, write_at
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.graphs import LockedGraph
 
@@ -66,11 +66,9 @@ class _Prompt(LockedGraph):
         steps = steps + self.transformer.mem_len
         rows = F.broadcast_like(F.expand_dims(rows, 1), steps)
         index = F.cast(F.stack(rows, F.maximum(steps, 0), axis=0), 'int32')
-        has_memory = self.transformer.mem_len > 0
-        first = [
-            [self._first(F, array) for array in of_layer] if has_memory else []
-            for of_layer in zip(keys, values)
-        ]
+        first = [[] for _ in keys]
+        if self.transformer.mem_len > 0:
+            first = [[self._first(F, array) for array in pair] for pair in zip(keys, values)]
         keys, values = (
             [self._move(F, array, index) for array in arrays] for arrays in (keys, values)
         )  # (B, L, heads, size)
@@ -93,28 +91,6 @@ class _Prompt(LockedGraph):
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
 
-@dataclasses.dataclass
-class TransfoXLState:
-    """The state of a batch of generations; `position` is the next token's."""
-
-    keys: mx.nd.NDArray
-    values: mx.nd.NDArray
-    mask: mx.nd.NDArray
-    layers: list
-    position: int
-
-    def select(self, rows):
-        """Return a state with rows of this one."""
-        index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
-        return TransfoXLState(
-            self.keys.take(index, axis=1),
-            self.values.take(index, axis=1),
-            self.mask.take(index),
-            self.layers,
-            self.position,
-        )
-
-
 def _add_tokens(transformer, softmax, F, *inputs):
     hidden, keys, values = transformer.step(F, *inputs)
     return softmax(hidden), F.stack(*keys), F.stack(*values)
@@ -127,10 +103,8 @@ class TransfoXLSteps:
         self._config = task.config
         self._mem_len = task.transformer.mem_len
         parts = task.transformer, task.softmax
-        self._prompt, self._step = (
-            _Prompt(task),
-            _Part(functools.partial(_add_tokens, *parts), *parts),
-        )
+        self._prompt = _Prompt(task)
+        self._step = _Part(functools.partial(_add_tokens, *parts), *parts)
         for block in (self._prompt, self._step):
             block.hybridize(static_alloc=True, static_shape=True)
 
@@ -142,33 +116,32 @@ class TransfoXLSteps:
         furthest = size
         if self._config.clamp_len > 0:
             furthest = min(furthest, self._config.clamp_len)
-        scores, keys, values, first, distance_keys = self._prompt(
-            words, mems, valid_length, mx.nd.arange(furthest + 1, ctx=ctx)
-        )
+        distances = mx.nd.arange(furthest + 1, ctx=ctx)
+        scores, keys, values, *of_layers = self._prompt(words, mems, valid_length, distances)
         missing = (length - valid_length.astype('float32')).reshape((-1, 1))
         numbers = mx.nd.arange(size, ctx=ctx).reshape((1, -1))
         seen = mx.nd.broadcast_greater_equal(numbers, missing)
         seen = seen * (numbers < self._mem_len + length)
         if self._config.same_length:
             seen = seen * (numbers > length)
-        layers = [[key, *of_layer] for key, of_layer in zip(distance_keys, first)]
-        keys, values = widen(keys, 3, capacity), widen(values, 4, capacity)
-        return scores, TransfoXLState(keys, values, BLOCKED * (1 - seen), layers, length)
+        layers = [[key, *pair] for pair, key in zip(*of_layers)]
+        keys, values = [widen(keys, 3, capacity)], [widen(values, 4, capacity)]
+        return scores, State(keys, values, BLOCKED * (1 - seen), length, shared=layers)
 
     def step(self, tokens, state):
         """See `TransfoXLLMHeadModel.step`."""
-        position = state.position
-        furthest = state.layers[0][0].shape[1] - 1
+        position, (keys,), (values,) = state.position, state.keys, state.values
+        furthest = state.shared[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + position - numbers).clip(0, furthest)
         layers = []
-        for layer, (distance_key, *first) in enumerate(state.layers):
+        for layer, (distance_key, *first) in enumerate(state.shared):
             # views; in the graph a reshaped input would be copied
-            cache = [array[layer].reshape((-3, 0, 0)) for array in (state.keys, state.values)]
+            cache = [array[layer].reshape((-3, 0, 0)) for array in (keys, values)]
             layers.append([distance_key, *cache, *first])
         scores, key, value = self._step(tokens, state.mask, index, layers)
-        write_at(state.keys, key, 3, position)
-        write_at(state.values, value, 4, position)
+        write_at(keys, key, 3, position)
+        write_at(values, value, 4, position)
         column = mx.nd.zeros_like(state.mask[:, :1])
         write_at(state.mask, column, 1, self._mem_len + position)
         if self._config.same_length:  # hides what is too far for the next token
@@ -226,9 +199,8 @@ class TransfoXLSegments:
         if known[0].shape[1] < distances:
             known = self._distance_keys(words)
         near = [keys[:, -distances:] for keys in known] if known[0].shape[1] > distances else known
-        hidden, counts, keys, values = self._segment(
-            words, state.counts, state.keys, state.values, near
-        )
+        memory = state.counts, state.keys, state.values
+        hidden, counts, keys, values = self._segment(words, *memory, near)
         return hidden, SegmentState(counts, keys, values, known)
 
     def _distance_keys(self, words):

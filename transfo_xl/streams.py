@@ -43,9 +43,7 @@ class StreamLoader(Loader):
         super().__init__(ctx=ctx, workers=workers)
         batch_size *= self._size
         if len(tokens) < 2 * batch_size:
-            raise InputError(
-                f'a text of {len(tokens)} tokens is too short for a batch_size of {batch_size}'
-            )
+            raise InputError(f'the text is too short for a batch_size of {batch_size}')
         steps = len(tokens) // batch_size
         tokens = np.asarray(tokens, dtype=np.int32)[: steps * batch_size]
         self._streams = tokens.reshape(batch_size, steps)
@@ -62,9 +60,8 @@ class StreamLoader(Loader):
             end = min(begin + self._starts.step, labels.shape[1])
             words = streams[:, max(0, begin - self._extension) : end]
             shown_again = words.shape[1] - (end - begin)
-            all_labels = np.pad(
-                labels[:, begin:end], ((0, 0), (shown_again, 0)), constant_values=-1
-            )
+            widths = (0, 0), (shown_again, 0)
+            all_labels = np.pad(labels[:, begin:end], widths, constant_values=-1)
             ctx = self._context(number)
             yield Batch(
                 mx.nd.array(words, ctx=ctx, dtype='int32'),

@@ -107,7 +107,7 @@ class TransfoXLTokenizer(Tokenizer):
         tokenizer._set_words(fields['idx2sym'], fields.get('unk_idx'))
         for word in tokenizer.special:
             if word in tokenizer.sym2idx:
-                tokenizer._note_special(word)
+                tokenizer.add_special(word)
         return tokenizer
 
     @classmethod
@@ -190,9 +190,6 @@ class TransfoXLTokenizer(Tokenizer):
     def add_special(self, sym):
         """Add a special word, if it isn't there yet; its id is the attribute ``<name>_idx``."""
         self.add_symbol(sym)
-        self._note_special(sym)
-
-    def _note_special(self, sym):
         setattr(self, f'{sym.strip("<>")}_idx', self.sym2idx[sym])
 
     def add_symbol(self, sym):
@@ -213,10 +210,7 @@ class TransfoXLTokenizer(Tokenizer):
         if number is None:
             number = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))
         if number is None:
-            raise InputError(
-                f'word {sym!r} is not in the vocabulary ({len(self)} words), which has no <unk> '
-                "either; build it from a text that has the word, or with special=['<unk>', ...]"
-            )
+            raise InputError(f'word {sym!r} is not in the vocabulary, nor is <unk>: add one')
         return number
 
     def count_file(self, path, verbose=False, add_eos=False):
@@ -253,11 +247,8 @@ class TransfoXLTokenizer(Tokenizer):
         text = text.strip()
         lowered = text.lower() if self.lower_case else text
         if self.delimiter == '':  # lower-casing turns some characters into two
-            spans = [
-                (n, n + 1)
-                for n, char in enumerate(text)
-                for _ in (char.lower() if self.lower_case else char)
-            ]
+            chars = map(str.lower, text) if self.lower_case else text
+            spans = [(n, n + 1) for n, char in enumerate(chars) for _ in char]
         elif self.delimiter is None:
             spans = [match.span() for match in re.finditer(r'\S+', text)]
         else:
@@ -335,10 +326,7 @@ class TransfoXLTokenizer(Tokenizer):
 
     def to_library(self):
         if self.delimiter is not None:
-            raise InputError(
-                f'words between {self.delimiter!r} cannot be written as a tokenizer.json, unlike '
-                'those between white space'
-            )
+            raise InputError('only words between white space can be written as a tokenizer.json')
         unknown = self.get_sym(self.get_idx(object()))
         rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(dict(self.sym2idx), unknown))
         if self.lower_case:

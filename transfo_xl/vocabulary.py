@@ -54,10 +54,8 @@ def read_words(path):
         return to_fields(read_pickle(path, _ASIDE), path)
     fields = read_json(path, 'the vocabulary')
     if isinstance(fields, dict) and 'idx2sym' not in fields:
-        raise InputError(
-            f'{path!r} is not a vocabulary of words, as its idx2sym is missing; if it belongs to '
-            'byte pairs, put their merges.txt beside it'
-        )
+        problem = f'{path!r} lacks the idx2sym of a vocabulary of words'
+        raise InputError(f'{problem}; if it is of byte pairs, put their merges.txt beside it')
     return to_fields(fields, path)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import Count, DeploySettings, DeviceSettings, value_type
+from ..training.settings import Count, DeviceSettings, value_type
 from ..util.choices import ENGINES, FORMATS
 from . import cli
 
@@ -103,20 +103,3 @@ def add_use_arguments(parser):
 def engine_of(engine, precision, has_file):
     """Return the engine of a command; for few texts, without a file, MXNet needs no export."""
     return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
-
-
-def check_engine(settings):
-    """Raise InputError if the engine can't do what a task's settings ask for."""
-    if settings.engine != 'mxnet' and not settings.only_inference:
-        raise InputError(f'{settings.engine} is for inference: only MXNet trains', field='engine')
-    if settings.engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
-        raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
-    check_precision(settings)
-
-
-def check_precision(args):
-    """Raise InputError if the precision isn't one of the engine's."""
-    if args.engine == 'mxnet' and args.precision == 'int8':
-        raise InputError('int8 needs `engine` onnxruntime', field='precision')
-    if args.engine == 'mxnet' and args.precision == 'bfloat16':
-        raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')

@@ -142,11 +142,6 @@ class Parser(argparse.ArgumentParser):
                 f'--{alias}', self._option_string_actions[f'--{flag}']
             )
 
-    def hide(self, *flags):
-        """Leave flags, without dashes, out of the help."""
-        for flag in flags:
-            self._option_string_actions[f'--{flag}'].help = argparse.SUPPRESS
-
     def _spelled(self, word):
         """Return a word of the command line, with flags in the parser's spelling."""
         name, equals, value = word.partition('=')
@@ -206,11 +201,9 @@ def _read_yaml(path):
         with open(path, encoding='utf-8') as file:
             content = yaml.safe_load(file)
     # ValueError: bytes that aren't UTF-8, a date that there isn't, a number of too many digits
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         reason = ' '.join(str(error).split())
         raise InputError(f'--config {path!r} cannot be read: {reason}') from error
-    except OSError as error:
-        raise InputError(f'--config {path!r}: {error.strerror}') from error
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise InputError(f'--config {path!r}: write one FLAG: VALUE per line, such as lr: 5e-5')
     return content
@@ -269,19 +262,7 @@ def run(main, argv=None):
     """
     token = _running.set(_Command())
     try:
-        return _status_of(lambda: main(argv))
-    finally:
-        _running.reset(token)
-
-
-def run_script(main):
-    """Call ``main()`` as `run` does, and exit with the status: for a file that is the program."""
-    sys.exit(run(main))
-
-
-def _status_of(function):
-    try:
-        return function() or 0
+        return main(argv) or 0
     except ZooError as error:
         print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
@@ -300,6 +281,13 @@ def _status_of(function):
         if mxnet is None or not isinstance(error, mxnet.MXNetError):
             raise
         return _fail(f'MXNet: {_last_line(error)}')
+    finally:
+        _running.reset(token)
+
+
+def run_script(main):
+    """Call ``main()`` as `run` does, and exit with the status: for a file that is the program."""
+    sys.exit(run(main))
 
 
 def _fail(message):

@@ -154,10 +154,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
 def _texts(X):
     """Return the rows of X as tuples of one or two texts."""
-    rows = [
-        tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,)
-        for row in np.asarray(X, dtype=object)
-    ]
+    rows, pairs = np.asarray(X, dtype=object), (np.ndarray, list, tuple)
+    rows = [tuple(row) if isinstance(row, pairs) else (row,) for row in rows]
     for number, row in enumerate(rows):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
             raise InputError(f'row {number} of X is no text or pair of texts: {row!r:.80}')

@@ -47,13 +47,7 @@ TASKS = {
 }
 _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 #: setting -> keyword of `finetune`
-_KEYWORDS = {
-    'dev_file': 'dev',
-    'dev_split': 'dev',
-    'text_columns': 'text',
-    'test_file': 'test',
-    'train_file': 'train',
-}
+_KEYWORDS = {'train_file': 'train', 'dev_file': 'dev', 'dev_split': 'dev', 'test_file': 'test'}
 
 
 def finetune(
@@ -125,15 +119,9 @@ def finetune(
         If an argument or the data can't be used; the message names it.
     """
     task_class = _task_class(task)
-    named = {
-        'epochs': epochs,
-        'batch_size': batch_size,
-        'lr': lr,
-        'seed': seed,
-        'resume': resume or None,
-        'max_length': max_length,
-        **dict(zip(task_class.columns, (text, text_pair, label))),
-    }
+    named = {'epochs': epochs, 'batch_size': batch_size, 'lr': lr, 'seed': seed}
+    named.update(resume=resume or None, max_length=max_length)
+    named.update(zip(task_class.columns, (text, text_pair, label)))
     more.update({name: value for name, value in named.items() if value is not None})
     sources, opened, interrupted = {'train': train, 'dev': dev, 'test': test}, None, False
     if isinstance(dev, numbers.Real):
@@ -206,7 +194,8 @@ def _naming_keywords(task_class):
     try:
         yield
     except ZooError as error:
-        columns = zip(task_class.columns, ('text', 'text_pair', 'label'))
+        names = 'text_columns', *task_class.columns
+        columns = zip(names, ('text', 'text', 'text_pair', 'label'))
         keywords = {**_KEYWORDS, **dict(columns)}
         error.args = (error.naming(keywords.get, '`{}`'),)
         error.field = keywords.get(error.field, error.field)

@@ -14,7 +14,7 @@ import numpy as np
 from .. import analysis
 from ..batches import BucketedLoader
 from ..errors import InputError, UnknownNameError
-from ..registry import get_family
+from ..registry import get_family, list_families
 from ..tasks.classification import ClassificationSettings, ClassifierFeatures, choose_data
 from ..tasks.classification_data import read_examples
 from ..tasks.labels import match_labels
@@ -35,7 +35,6 @@ COLUMNS = 'text_columns', 'text_column', 'text_pair_column', 'label_column'
 #: flags that choose the data, as in fine-tuning
 OF_DATA = *OF_BERT, *COLUMNS, 'dev_file', 'header', 'regression', 'encoding'
 DECODERS = 'gpt', 'gpt2'
-FAMILIES = 'bert', *DECODERS, 'roberta', 'xlmr', 'distilbert', 'electra'
 
 
 @dataclasses.dataclass
@@ -57,12 +56,11 @@ class Subject:
 def study_heads(args):
     """Measure the heads that a command's arguments choose; with ``try_masking``, prune some."""
     args.family = family_of(args.model, args.dataset)
-    if args.family not in FAMILIES:
-        raise InputError(
-            f'{args.model!r} is of the family {args.family}; it must be one of '
-            f'{", ".join(FAMILIES)}',
-            field='model',
-        )
+    variants = (family.name for family in list_families() if family.variant_of == 'bert')
+    families = ['bert', *DECODERS, *variants]
+    if args.family not in families:
+        problem = f'{args.model!r} is of the family {args.family}, not {", ".join(families)}'
+        raise InputError(problem, field='model')
     is_decoder = args.family in DECODERS
     if is_decoder:
         _check_text(args)
@@ -91,11 +89,9 @@ def study_heads(args):
 def _measure(subject, args, mask=None, title='heads'):
     """Return the scores by name, normalized importance, and entropy."""
     measures = analysis.measure_heads(subject.model, subject.forward, subject.loader, mask, title)
-    importance = analysis.normalize_importance(
-        measures.importance,
-        by_layer=not args.dont_normalize_importance_by_layer,
-        overall=not args.dont_normalize_global_importance,
-    )
+    by_layer = not args.dont_normalize_importance_by_layer
+    overall = not args.dont_normalize_global_importance
+    importance = analysis.normalize_importance(measures.importance, by_layer, overall)
     return subject.scores(measures.outputs), importance, measures.entropy
 
 
@@ -107,14 +103,9 @@ def _prune(subject, args, scores, importance):
         scores, importance, _ = _measure(subject, args, mask, 'masking')
         return scores[metric], importance
 
-    mask, steps = analysis.mask_heads(
-        measure,
-        analysis.heads_left(model.config),
-        scores[metric],
-        importance,
-        args.masking_threshold,
-        args.masking_amount,
-    )
+    first = analysis.heads_left(model.config), scores[metric], importance
+    limits = args.masking_threshold, args.masking_amount
+    mask, steps = analysis.mask_heads(measure, *first, *limits)
     masked, _, _ = _measure(subject, args, mask, 'masked')
     before = _facts(subject, scores)
     pruned = analysis.heads_to_prune(mask, model.config)
@@ -178,24 +169,18 @@ def _set_length(args, model):
     if args.max_length is None:
         args.max_length = min(128, model.context_length)
     if not 2 <= args.max_length <= model.context_length:
-        raise InputError(
-            f'must be from 2 to {model.context_length}, not {args.max_length}', field='max_length'
-        )
+        problem = f'must be from 2 to {model.context_length}, not {args.max_length}'
+        raise InputError(problem, field='max_length')
 
 
 def _open_classifier(args, ctx):
     """Open BERT with the dev set of a task."""
-    settings = ClassificationSettings(
-        **{name: vars(args)[name] for name in OF_DATA}, only_inference=True
-    )
+    given = {name: vars(args)[name] for name in OF_DATA}
+    settings = ClassificationSettings(**given, only_inference=True)
     task, choice = choose_data(settings), ModelChoice(args)
     task = match_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
-    model, tokenizer = choice.open_task(
-        get_family(args.family).block_class('classification'),
-        ctx,
-        trains=False,
-        num_labels=task.num_labels,
-    )
+    head = get_family(args.family).block_class('classification')
+    model, tokenizer = choice.open_task(head, ctx, trains=False, num_labels=task.num_labels)
     _set_length(args, model)
     segment = task.dev_segments[0]
     examples = read_examples(task, args.data_dir, segment)[: args.data_subset]

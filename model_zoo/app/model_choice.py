@@ -53,14 +53,8 @@ class ModelChoice:
     @functools.cached_property
     def located(self):
         """The `Located`; nothing large is fetched."""
-        return locate(
-            self.model,
-            dataset_name=self._args.dataset,
-            weights=None,
-            config=self.config,
-            vocab=False,
-            like=self._family,
-        )
+        options = {'config': self.config, 'vocab': False, 'like': self._family}
+        return locate(self.model, dataset_name=self._args.dataset, weights=None, **options)
 
     @property
     def family(self):
@@ -73,14 +67,9 @@ class ModelChoice:
 
     def tokenizer(self, task, do_lower_case=None):
         """The tokenizer that belongs to the model; see `build`."""
-        return open_tokenizer(
-            self.model,
-            self.block_class(task),
-            dataset_name=self._args.dataset,
-            weights=self._pretrained,
-            vocab_file=self.vocab_file,
-            do_lower_case=do_lower_case,
-        )
+        options = {'vocab_file': self.vocab_file, 'do_lower_case': do_lower_case}
+        options.update(dataset_name=self._args.dataset, weights=self._pretrained)
+        return open_tokenizer(self.model, self.block_class(task), **options)
 
     def open_task(self, task, ctx, trains, do_lower_case=None, **task_options):
         """Return a task's model with its parameters, and its tokenizer.
@@ -120,17 +109,9 @@ class ModelChoice:
                 others = '`from_scratch`, `model_parameters` or `pretrained_parameters`'
                 problem = f'needs {others}: pretrained weights have a vocabulary'
                 raise InputError(problem, field='vocab_file')
-        block, tokenizer, _ = open_model(
-            self.model,
-            self.block_class(task),
-            dataset_name=self._args.dataset,
-            weights=weights,
-            config=self.config,
-            vocab_file=self.vocab_file,
-            do_lower_case=do_lower_case,
-            ctx=ctx,
-            **options,
-        )
+        options.update(vocab_file=self.vocab_file, do_lower_case=do_lower_case, ctx=ctx)
+        options.update(dataset_name=self._args.dataset, weights=weights, config=self.config)
+        block, tokenizer, _ = open_model(self.model, self.block_class(task), **options)
         if prepare is not None:
             prepare(block, tokenizer)
             check_vocab(len(tokenizer.vocab), block.config)

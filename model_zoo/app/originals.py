@@ -7,7 +7,6 @@ import logging
 import os
 import pathlib
 import sys
-from typing import NamedTuple
 
 from ..errors import InputError
 from . import cli
@@ -15,13 +14,11 @@ from .arguments import add_settings
 
 logger = logging.getLogger(__name__)
 
-# -- what the flags mean: each function returns values of our flags --------------------------------
+# -- what the flags mean: each function returns values of our settings -----------------------------
 
 
 def divide_batch(args):
     """``--train_batch_size``, the examples of an update."""
-    if args.train_batch_size is None:
-        return {}
     parts = (args.accumulate or 1) * len(str(args.gpus or 0).split(','))
     size, rest = divmod(args.train_batch_size, parts)
     if rest:
@@ -46,8 +43,6 @@ def choose_run(args):
 def resume_output(args):
     """``--as_estimator``: use an existing output folder as a TensorFlow Estimator does."""
     values, folder = vars(args), args.output_dir
-    if not args.as_estimator:
-        return {}
     if not args.only_inference if 'only_inference' in values else args.train_file:
         checkpoints = os.path.join(folder, 'checkpoints')
         has_training = os.path.isdir(checkpoints) and bool(os.listdir(checkpoints))
@@ -60,20 +55,8 @@ def resume_output(args):
     return {}
 
 
-def pad_all(args):
-    """``--pad`` of GluonNLP's classifier."""
-    return {'round_to': args.max_length} if args.pad else {}
-
-
-def order_labels(args):
-    """``--label_order``, a flag of version 0.3."""
-    return {'sort_labels': args.label_order == 'originals'} if args.label_order else {}
-
-
 def name_samples(args):
     """``--input_file`` with ``--do_train`` and ``--do_eval``, of the pre-training."""
-    if args.input_file is None:
-        return {}
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
     return {
@@ -85,11 +68,19 @@ def name_samples(args):
 def read_warmup_steps(args):
     """``--num_warmup_steps``, the warm-up in updates."""
     steps = args.num_warmup_steps
-    if steps is None:
-        return {}
     # the schedule rounds it down to whole updates again
     return {'warmup_ratio': (steps + 0.5) / args.training_steps if steps else 0.0}
 
+
+#: flag -> the function that converts its value; they are called in this order
+CONVERSIONS = {
+    'train_batch_size': divide_batch,
+    'num_warmup_steps': read_warmup_steps,
+    'input_file': name_samples,
+    'as_estimator': resume_output,
+    'pad': lambda args: {'round_to': args.max_length},
+    'label_order': lambda args: {'sort_labels': args.label_order == 'originals'},
+}
 
 # -- tables ----------------------------------------------------------------------------------------
 
@@ -110,62 +101,32 @@ FLAGS = {
     'pad': {**_YES, 'help': 'pad batches to --max_length'},
     'train_batch_size': {'type': int, 'help': '--batch_size times --gradient_accumulation_steps'},
 }
-_PROCESS = 'local_rank', 'no_cuda'
-_PYTORCH_BERT = *_PROCESS, 'fp16', 'train_batch_size'
-_RUNS = 'do_train', 'do_eval', 'do_predict'
-#: command -> these flags, and the functions that convert them, in this order
+_PYTORCH_BERT = 'local_rank no_cuda fp16 train_batch_size'
+#: command -> these flags
 TABLE = {
-    'bertology': (_PROCESS, ()),
-    'extract_features': (_PROCESS, ()),
-    'finetune_classifier': (
-        (*_PYTORCH_BERT, *_RUNS, 'as_estimator', 'pad', 'label_order'),
-        (divide_batch, choose_run, resume_output, pad_all, order_labels),
-    ),
-    'finetune_gpt': (('do_train', 'do_eval'), (choose_run,)),
-    'finetune_lm': ((*_PYTORCH_BERT, 'do_train'), (divide_batch,)),
-    'finetune_squad': (
-        (*_PYTORCH_BERT, 'do_train', 'do_predict', 'as_estimator'),
-        (divide_batch, choose_run, resume_output),
-    ),
-    'finetune_swag': ((*_PYTORCH_BERT, 'do_train', 'do_eval'), (divide_batch, choose_run)),
-    'run_pretraining': (
-        ('num_warmup_steps', 'input_file', 'do_train', 'do_eval', 'as_estimator'),
-        (read_warmup_steps, name_samples, resume_output),
-    ),
+    'bertology': 'local_rank no_cuda',
+    'extract_features': 'local_rank no_cuda',
+    'finetune_classifier': f'{_PYTORCH_BERT} do_train do_eval do_predict as_estimator pad '
+    'label_order',
+    'finetune_gpt': 'do_train do_eval',
+    'finetune_lm': f'{_PYTORCH_BERT} do_train',
+    'finetune_squad': f'{_PYTORCH_BERT} do_train do_predict as_estimator',
+    'finetune_swag': f'{_PYTORCH_BERT} do_train do_eval',
+    'run_pretraining': 'num_warmup_steps input_file do_train do_eval as_estimator',
 }
-_OF_FINETUNING = {
-    'loss_scaling': 'loss_scale',
-    'save_checkpoints_steps': 'ckpt_interval',
-    'do_lower': 'do_lower_case',
-}
-#: command -> flag of an original -> our flag
+_FINETUNING = 'loss_scaling=loss_scale save_checkpoints_steps=ckpt_interval do_lower=do_lower_case'
+#: command -> flags of an original, and our flags
 ALIASES = {
-    'create_pretraining_data': {
-        'train_corpus': 'input_file',
-        'bert_model': 'vocab',
-        'dataset_name': 'vocab',
-        'vocab_file': 'vocab',
-        'epochs_to_generate': 'dupe_factor',
-    },
-    'finetune_classifier': _OF_FINETUNING,
-    'finetune_gpt': {'train_batch_size': 'batch_size'},
-    'finetune_squad': {**_OF_FINETUNING, 'only_predict': 'only_inference'},
-    'finetune_tagging': {
-        'train_batch_size': 'batch_size',
-        # GluonNLP 0.8's
-        'train-path': 'train_file',
-        'dev-path': 'dev_file',
-        'test-path': 'test_file',
-        'seq-len': 'max_length',
-        'num-epochs': 'epochs',
-        'save-checkpoint-prefix': 'output_dir',
-    },
-    'run_pretraining': {
-        'dataset_name': 'dataset',
-        'num_data_workers': 'num_dataset_workers',
-        'train_batch_size': 'batch_size',
-        'save_checkpoints_steps': 'ckpt_interval',
-    },
+    'create_pretraining_data': 'train_corpus=input_file bert_model=vocab dataset_name=vocab '
+    'vocab_file=vocab epochs_to_generate=dupe_factor',
+    'finetune_classifier': _FINETUNING,
+    'finetune_gpt': 'train_batch_size=batch_size',
+    'finetune_squad': f'{_FINETUNING} only_predict=only_inference',
+    # the last ones are GluonNLP 0.8's
+    'finetune_tagging': 'train_batch_size=batch_size train-path=train_file dev-path=dev_file '
+    'test-path=test_file seq-len=max_length num-epochs=epochs save-checkpoint-prefix=output_dir',
+    'run_pretraining': 'dataset_name=dataset num_data_workers=num_dataset_workers '
+    'train_batch_size=batch_size save_checkpoints_steps=ckpt_interval',
 }
 #: reason, which is logged if the flag is used -> flags of originals without effect
 _WITHOUT_EFFECT = {
@@ -195,20 +156,23 @@ def parse(parser, argv, command):
 
     Only the help of the originals' own scripts shows them, without those that have no effect.
     """
-    for alias, flag in ALIASES.get(command, {}).items():
+    for pair in ALIASES.get(command, '').split():
+        alias, flag = pair.split('=')
         parser.add_aliases(flag, alias)
     add = parser.add_argument_group("originals' flags").add_argument
-    flags, conversions = TABLE.get(command, ((), ()))
+    flags = TABLE.get(command, '').split()
+    hidden = {} if isinstance(argv, cli.Words) else {'help': argparse.SUPPRESS}
     for flag in flags:
-        add(f'--{flag}', **FLAGS[flag])
+        add(f'--{flag}', **{**FLAGS[flag], **hidden})
     for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
-        hidden = dict.fromkeys(('dest', 'help'), argparse.SUPPRESS)
-        add(f'--{flag}', action=_Ignored, nargs='?', **hidden)
-    if not isinstance(argv, cli.Words):
-        parser.hide(*flags)
+        add(f'--{flag}', action=_Ignored, nargs='?', dest=argparse.SUPPRESS, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
-    for convert in conversions:
-        vars(args).update(convert(args))
+    values = vars(args)
+    if 'do_train' in flags and 'only_inference' in values:
+        values.update(choose_run(args))
+    for flag, convert in CONVERSIONS.items():
+        if flag in flags and values[flag] is not None and values[flag] is not False:
+            values.update(convert(args))
     return args
 
 
@@ -253,108 +217,76 @@ def training_main(settings_class, task, doc, name):
 # -- scripts --------------------------------------------------------------------------------------
 
 
-class Script(NamedTuple):
-    """An original's script: our command `ours` does the same, with these flags."""
-
-    ours: str
-    flags: str = ''
-
-
 _LAST = '--train_batch_size=32 --last_model=pytorch_pretrained_bert'
 _BERTADAM = f'{_LAST} --clip_each'
 _SAMPLES = '--max_length=128 --max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false --as_estimator --lr=5e-5'
 _PPB = 'pytorch_pretrained_bert'
 
-#: original/name of the script, as in scripts/originals/ -> Script
+#: original/name of the script, as in scripts/originals/ -> our command, and flags with which it
+#: does the same
 SCRIPTS = {
-    'google/create_pretraining_data': Script(
-        'create_pretraining_data', f'{_SAMPLES} --dupe_factor=10'
-    ),
-    'google/extract_features': Script('extract_features'),
-    'google/run_classifier': Script('finetune_classifier', f'{_GOOGLE} {_LAST} --sort_labels'),
-    'google/run_pretraining': Script(
-        'run_pretraining',
-        f'{_GOOGLE} {_SAMPLES} --do_eval=false --batch_size=32 --batch_size_eval=8 '
-        '--training_steps=100000 --num_warmup_steps=10000 --ckpt_interval=1000 '
-        '--max_eval_steps=100',
-    ),
-    'google/run_squad': Script('finetune_squad', f'{_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01'),
-    f'{_PPB}/bertology': Script(
-        'bertology', '--model=bert-base-cased-finetuned-mrpc --task_name=mrpc --batch_size=1'
-    ),
-    f'{_PPB}/extract_features': Script('extract_features'),
-    f'{_PPB}/finetune_on_pregenerated': Script('finetune_lm', _BERTADAM),
-    f'{_PPB}/pregenerate_training_data': Script(
-        'create_pretraining_data', f'{_SAMPLES} --dupe_factor=3 --json_epochs'
-    ),
-    f'{_PPB}/run_classifier': Script(
-        'finetune_classifier',
-        f'{_BERTADAM} --sort_labels --do_train=false --lr=5e-5 --seed=42',
-    ),
-    f'{_PPB}/run_gpt2': Script('generate_gpt2', '--stop='),
-    f'{_PPB}/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
-    f'{_PPB}/run_openai_gpt': Script(
-        'finetune_gpt',
-        '--last_model=pytorch_pretrained_bert --do_train=false --model=openai-gpt --clip_each',
-    ),
-    f'{_PPB}/run_squad': Script(
-        'finetune_squad', f'{_BERTADAM} --do_train=false --dev_batch_size=8 --seed=42 --wd=0.01'
-    ),
-    f'{_PPB}/run_swag': Script('finetune_swag', f'{_BERTADAM} --do_train=false'),
-    f'{_PPB}/run_transfo_xl': Script('eval_transfo_xl'),
-    f'{_PPB}/simple_lm_finetuning': Script('finetune_lm', _BERTADAM),
+    'google/create_pretraining_data': f'create_pretraining_data {_SAMPLES} --dupe_factor=10',
+    'google/extract_features': 'extract_features',
+    'google/run_classifier': f'finetune_classifier {_GOOGLE} {_LAST} --sort_labels',
+    'google/run_pretraining': f'run_pretraining {_GOOGLE} {_SAMPLES} --do_eval=false '
+    '--batch_size=32 --batch_size_eval=8 --training_steps=100000 --num_warmup_steps=10000 '
+    '--ckpt_interval=1000 --max_eval_steps=100',
+    'google/run_squad': f'finetune_squad {_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01',
+    f'{_PPB}/bertology': 'bertology --model=bert-base-cased-finetuned-mrpc --task_name=mrpc '
+    '--batch_size=1',
+    f'{_PPB}/extract_features': 'extract_features',
+    f'{_PPB}/finetune_on_pregenerated': f'finetune_lm {_BERTADAM}',
+    f'{_PPB}/pregenerate_training_data': f'create_pretraining_data {_SAMPLES} --dupe_factor=3 '
+    '--json_epochs',
+    f'{_PPB}/run_classifier': f'finetune_classifier {_BERTADAM} --sort_labels --do_train=false '
+    '--lr=5e-5 --seed=42',
+    f'{_PPB}/run_gpt2': 'generate_gpt2 --stop=',
+    f'{_PPB}/run_lm_finetuning': f'finetune_lm {_BERTADAM}',
+    f'{_PPB}/run_openai_gpt': 'finetune_gpt --last_model=pytorch_pretrained_bert --do_train=false '
+    '--model=openai-gpt --clip_each',
+    f'{_PPB}/run_squad': f'finetune_squad {_BERTADAM} --do_train=false --dev_batch_size=8 '
+    '--seed=42 --wd=0.01',
+    f'{_PPB}/run_swag': f'finetune_swag {_BERTADAM} --do_train=false',
+    f'{_PPB}/run_transfo_xl': 'eval_transfo_xl',
+    f'{_PPB}/simple_lm_finetuning': f'finetune_lm {_BERTADAM}',
 }
-
-
-class Converter(NamedTuple):
-    """One of the forms of pytorch-pretrained-bert's installed converter.
-
-    Its arguments are values in the order of `flags`, or these flags, as in its older scripts. The
-    configuration may be left out if it is the last one.
-    """
-
-    source: str
-    family: str
-    model: str
-    flags: str
 
 
 _DUMP = 'pytorch_dump_folder_path'
-#: name of the form -> Converter
+#: form of pytorch-pretrained-bert's installed converter -> flags of our converter, and the form's
+#: arguments: values in this order, or flags, as in its older scripts
 CONVERTERS = {
-    'convert_tf_checkpoint_to_pytorch': Converter(
-        'tensorflow',
-        'bert',
-        'BertForPreTraining',
+    'convert_tf_checkpoint_to_pytorch': (
+        '--from tensorflow --family bert --model BertForPreTraining',
         'tf_checkpoint_path bert_config_file pytorch_dump_path',
     ),
-    'convert_openai_checkpoint': Converter(
-        'numpy',
-        'gpt',
-        'OpenAIGPTModel',
+    'convert_openai_checkpoint': (
+        '--from numpy --family gpt --model OpenAIGPTModel',
         f'openai_checkpoint_folder_path {_DUMP} openai_config_file',
     ),
-    'convert_transfo_xl_checkpoint': Converter(
-        'tensorflow',
-        'transfo_xl',
-        'TransfoXLLMHeadModel',
+    'convert_transfo_xl_checkpoint': (
+        '--from tensorflow --family transfo_xl --model TransfoXLLMHeadModel',
         f'tf_checkpoint_path {_DUMP} transfo_xl_config_file',
     ),
-    'convert_gpt2_checkpoint': Converter(
-        'tensorflow', 'gpt2', 'GPT2Model', f'gpt2_checkpoint_path {_DUMP} gpt2_config_file'
+    'convert_gpt2_checkpoint': (
+        '--from tensorflow --family gpt2 --model GPT2Model',
+        f'gpt2_checkpoint_path {_DUMP} gpt2_config_file',
     ),
 }
 
 
-def convert_arguments(converter, argv):
-    """Return the arguments of ``convert_checkpoint.py`` for those of a `Converter`."""
+def convert_arguments(form, argv):
+    """Return the arguments of ``convert_checkpoint.py`` for those of a form in `CONVERTERS`.
+
+    The configuration may be left out if it is the last one.
+    """
+    options, flags = map(str.split, CONVERTERS[form])
     parser = cli.parser('Convert weights, as pytorch-pretrained-bert does.')
-    parser.add_argument('words', nargs='*', metavar=converter.flags.upper())
-    flags = converter.flags.split()
+    parser.add_argument('words', nargs='*', metavar=' '.join(flags).upper())
     for flag in flags:
         parser.add_argument(f'--{flag}', help=f'instead of {flag.upper()}')
-    has_corpus = converter.family == 'transfo_xl'
+    has_corpus = 'transfo_xl' in options
     if has_corpus:
         parser.add_argument('--transfo_xl_dataset_file', help='a pickled corpus to convert as well')
     values = vars(parser.parse_args(argv))
@@ -372,7 +304,6 @@ def convert_arguments(converter, argv):
     source = values[first]
     if has_corpus and source and is_corpus(source):
         source, corpus = None, source
-    options = ['--from', converter.source, '--family', converter.family, '--model', converter.model]
     options += ['--corpus', corpus] if corpus else []
     options += ['--config', config] if config else []
     if pathlib.Path(output).suffix in ('', '.bin'):  # a folder, or a file of this name
@@ -409,11 +340,10 @@ def original_main(file, name):
     def main(argv=None):
         words = sys.argv[1:] if argv is None else list(argv)
         if path.stem in CONVERTERS:
-            words = convert_arguments(CONVERTERS[path.stem], words)
+            words = convert_arguments(path.stem, words)
             return load_script(scripts / 'convert_checkpoint.py').main(words)
-        script = SCRIPTS[f'{path.parent.name}/{path.stem}']
-        main = load_script(scripts / f'{script.ours}.py').main
-        return main(cli.Words(words, script.flags.split()))
+        ours, *preset = SCRIPTS[f'{path.parent.name}/{path.stem}'].split()
+        return load_script(scripts / f'{ours}.py').main(cli.Words(words, preset))
 
     if name == '__main__':
         cli.run_script(main)

@@ -222,11 +222,9 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short,
-        plain=_plain,
-        scores=_scores,
-        with_path=_with_path,
-        in_number=in_number,
+        short=_short, plain=_plain, scores=_scores, with_path=_with_path, in_number=in_number
+    )
+    environment.filters.update(
         yaml=functools.partial(yaml.safe_dump, allow_unicode=True, width=math.inf, sort_keys=False),
         quote=lambda text: f'"{text}"' if text else '(none)',
         duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),

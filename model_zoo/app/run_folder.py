@@ -52,8 +52,7 @@ class RemoteFolder:
             if names:
                 logger.info('fetching %d files from %s', len(names), self.url)
             for name in names:
-                target = os.path.join(self.path, *name.split('/'))
-                download(join(self.url, name), target)
+                download(join(self.url, name), os.path.join(self.path, *name.split('/')))
         self._sent = self._files()
 
     def _files(self):

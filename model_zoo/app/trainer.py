@@ -27,7 +27,6 @@ from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameter
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
 from ..util.display import in_number
-from .arguments import check_engine
 from .cli import get_ctx
 from .engines import calibrate, engine_forward, load_exported
 from .model_choice import ModelChoice
@@ -48,8 +47,8 @@ class Evaluator:
 
     def labelled(self, *segments):
         """Return the segments that have labels and so can be scored."""
-        known = {name: self.sets[name] for name in segments if name in self.sets}
-        return [name for name, data in known.items() if self._task.is_labelled(data.rows)]
+        known = filter(self.sets.__contains__, segments)
+        return [name for name in known if self._task.is_labelled(self.sets[name].rows)]
 
     @property
     def dev_sets(self):
@@ -215,8 +214,6 @@ class Trainer(Callback):
     def locate(self):
         """Return the sources of the rows of each set, and the `ModelChoice`, or None."""
         task = self.task
-        if isinstance(self.settings, kinds.FinetuneSettings):
-            check_engine(self.settings)
         if isinstance(self.settings, kinds.BackendSettings):
             task.workers = make_workers(self.settings.comm_backend, self.settings.allreduce_dtype)
         sources, choice = task.locate(self._data), None
@@ -523,8 +520,6 @@ def run_task(task, trainer_class=Trainer):
 
 def find_contexts(gpus, workers, gpu=None):
     """Return the devices of this process: several GPUs, one, or the CPU."""
-    if gpus and gpu is not None:
-        raise InputError(f'{gpu} and `gpus` {gpus} both name the GPUs: give one', field='gpu')
     if not (gpus or '').strip():
         if workers.size > 1 and gpu is not None:
             gpu = workers.local_rank

@@ -1,7 +1,5 @@
 """The family of loaders: batches of samples, always the same ones for a seed and an epoch."""
 
-import abc
-
 import mxnet as mx
 
 from ..errors import InputError
@@ -9,7 +7,7 @@ from .batch import make_batch
 from .sampling import bucket_batches, longest_first, random_state
 
 
-class Loader(abc.ABC):
+class Loader:
     """Batches of data; `TrainingLoop` and `predict` take any loader.
 
     Subclasses give ``epoch`` and ``__len__``.
@@ -29,11 +27,9 @@ class Loader(abc.ABC):
         self._contexts = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or mx.cpu()]
         self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
 
-    @abc.abstractmethod
     def __len__(self):
         """Return the number of batches of an epoch."""
 
-    @abc.abstractmethod
     def epoch(self, epoch, start=0):
         """Iterate over the batches of epoch `epoch`, counted from 0, from number `start` on.
 
@@ -51,7 +47,7 @@ class Loader(abc.ABC):
         """Return the device of batch `number`."""
         return self._contexts[number % len(self._contexts)]
 
-    def close(self):  # noqa: B027 (most have nothing to do)
+    def close(self):
         """End the loader's processes, and remove its temporary files."""
 
 
@@ -72,7 +68,6 @@ class SampleLoader(Loader):
         """Number of samples of an epoch."""
         return len(self.samples)
 
-    @abc.abstractmethod
     def batch_indices(self, epoch):
         """Return the samples of each batch of epoch `epoch`, for all workers."""
 

@@ -4,7 +4,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
-from ..util.arrays import check_shape
+from ..util.arrays import check_array
 from .block import ZooBlock
 from .graphs import without_graphs
 
@@ -107,9 +107,9 @@ class AttentionBlock(ZooBlock):
         """Return a head mask of (heads,) or (layers, heads) as (layers, heads)."""
         layers, heads = self.config.num_layers, self.config.num_heads
         if isinstance(head_mask, mx.nd.NDArray) and head_mask.ndim == 1:
-            check_shape('head_mask', head_mask, (heads,))
+            check_array('head_mask', head_mask, (heads,))
             return head_mask.reshape((1, -1)).broadcast_to((layers, heads))
-        check_shape('head_mask', head_mask, (layers, heads))
+        check_array('head_mask', head_mask, (layers, heads))
         return head_mask
 
     @staticmethod
@@ -149,9 +149,7 @@ class AttentionBlock(ZooBlock):
 
     def _get_kept(self):
         if self.base._kept is None:
-            raise InputError(
-                'there are no multi-head outputs: call a model with keep_multihead_output=True'
-            )
+            raise InputError('call a model with keep_multihead_output=True first')
         return self.base._kept
 
     def _by_head(self, array):

@@ -8,7 +8,7 @@ from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
 from ..layers.precision import MixedPrecision, set_precision
-from ..util.arrays import check_range, check_shape
+from ..util.arrays import check_array
 from .graphs import BlockGraphs
 from .weights import BlockFiles
 
@@ -144,16 +144,15 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         for the context, too; None if the caller passes positions.
         """
         shape = (-1,) * (axes or self.word_axes)
-        check_range('words', words, shape, 0, self.config.embedding_rows, are_ids=True)
+        check_array('words', words, shape, 0, self.config.embedding_rows)
         length, limit = words.shape[-1], self.context_length
         if None not in (before, limit) and before + length > limit:
-            past = f' after {before} past positions' if before else ''
             raise InputError(
-                f'words has length {length}{past}, and the position table of this model ends at '
-                f'{limit}: truncate the text, or split it into windows'
+                f'words have {before + length} positions, and this model takes {limit}: truncate '
+                'the text, or split it into windows'
             )
         if valid_length is not None:
-            check_range('valid_length', valid_length, words.shape[:-1], 0, length + 1)
+            check_array('valid_length', valid_length, words.shape[:-1], 0, length + 1)
 
     def check_labels(self, inputs):
         """Raise InputError if the inputs of `label_inputs` are invalid."""
@@ -166,11 +165,11 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
             shape = (words if like is None else like).shape[:axes]
             if size is None:
                 column = getattr(labels, 'shape', None) == (*shape, 1)
-                check_shape(name, labels, (*shape, 1) if column else shape)
+                check_array(name, labels, (*shape, 1) if column else shape)
                 continue
             if isinstance(size, str):
                 size = words.shape[1] if size == 'choices' else getattr(self.config, size)
-            check_range(name, labels, shape, -1, size)
+            check_array(name, labels, shape, -1, size)
 
     def example_makers(self, batch_size, length, random):
         """Return the functions that make example inputs, to check an exported graph.

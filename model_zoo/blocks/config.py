@@ -56,9 +56,8 @@ class Config:
     # of models that have them
     num_layers = units = num_heads = pruned_heads = None
 
-    vocab_size_or_config_json_file: dataclasses.InitVar[Any] = dataclasses.field(
-        default=None, kw_only=True
-    )
+    _: dataclasses.KW_ONLY
+    vocab_size_or_config_json_file: dataclasses.InitVar[Any] = None
 
     def __post_init__(self, vocab_size_or_config_json_file):
         values = vars(self)
@@ -83,17 +82,14 @@ class Config:
         values = dict(values)
         family = values.pop('model_type', None) or cls.model_type
         if family != (cls.model_type or family):
-            raise InputError(f'is for the family {family!r}, not {cls.model_type!r}')
+            raise InputError(f'model_type is {family!r}, and must be {cls.model_type!r}')
         for theirs, ours in cls.other_names.items():
             if theirs in values:
                 values.setdefault(ours, values[theirs])
         names = {field.name for field in dataclasses.fields(cls)}
         for name, value in cls.fixed.items():
             if values.get(name, value) != value:
-                raise InputError(
-                    f'{name} is {values[name]!r:.80}, and only {value!r} is supported: this model '
-                    'would give other results'
-                )
+                raise InputError(f'{name} is {values[name]!r:.80}; only {value!r} is supported')
         labels = values.get('id2label')  # Hugging Face's files have no other number
         if 'num_labels' in names and 'num_labels' not in values and isinstance(labels, dict):
             values['num_labels'] = len(labels)
@@ -163,6 +159,7 @@ class AttentionConfig(Config):
     `units`, `intermediate_size` and `dropout`, because the families' files name these differently.
     """
 
+    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
     #: name of the layers' activation function
     activation = 'gelu'
     #: rate on the attention probabilities
@@ -175,9 +172,7 @@ class AttentionConfig(Config):
         super().__post_init__(vocab_size_or_config_json_file)
         UnknownNameError.check('activation', self.activation, ACTIVATIONS)
         if self.units % self.num_heads:
-            raise InputError(
-                f'{self.units} units are not a multiple of {self.num_heads} attention heads'
-            )
+            raise InputError(f'{self.units} units are not a multiple of {self.num_heads} heads')
         given, self.pruned_heads = self.pruned_heads, {}
         if given:
             self.pruned_heads = self.add_pruned(given)

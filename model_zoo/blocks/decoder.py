@@ -13,7 +13,7 @@ from ..layers.cells import DecoderCell
 from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
-from ..util.arrays import check_range, check_shape
+from ..util.arrays import check_array
 from ..util.fields import Size
 from .attention_block import AttentionBlock
 from .config import check_field
@@ -64,11 +64,10 @@ class DecoderBlock(AttentionBlock):
         if self.base.has_past:
             before = max(1, min(3, positions - length))
             flat = math.prod(rows)
+            heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
+            shapes = [(2, flat, count, before, config.head_size) for count in heads]
             makers['past'] = lambda: [
-                random.standard_normal(
-                    (2, flat, len(config.kept_heads(layer)), before, config.head_size)
-                ).astype('float32')
-                for layer in range(config.num_layers)
+                random.standard_normal(shape).astype('float32') for shape in shapes
             ]
         return makers
 
@@ -102,16 +101,16 @@ class DecoderBlock(AttentionBlock):
         names = 'words', 'token_types', 'position_ids', 'past'
         words, types, positions, past = map(inputs.get, names)
         axes, before = max(2, getattr(words, 'ndim', 2)), 0
-        check_shape('words', words, (-1,) * axes)
+        check_array('words', words, (-1,) * axes)
         if past is not None:
             before = self._check_past(past, words.size // words.shape[-1])
         before = before if positions is None else None
         self.check_text(words, inputs.get('valid_length'), axes, before)
         if types is not None:
             rows = self.config.embedding_rows
-            check_range('token_types', types, words.shape, 0, rows, are_ids=True)
+            check_array('token_types', types, words.shape, 0, rows)
         if positions is not None:
-            check_range('position_ids', positions, words.shape, 0, self.context_length)
+            check_array('position_ids', positions, words.shape, 0, self.context_length)
         if inputs.get('head_mask') is not None:
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 
@@ -120,13 +119,11 @@ class DecoderBlock(AttentionBlock):
         if not self.base.has_past:
             raise InputError(f'{type(self.base).__name__} takes no past')
         if not isinstance(past, (list, tuple)) or len(past) != config.num_layers:
-            raise InputError(
-                f'past must be the presents of an earlier call, {config.num_layers} arrays'
-            )
+            raise InputError(f'past must be the {config.num_layers} presents of an earlier call')
         length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
         for layer, array in enumerate(past):
             heads = len(config.kept_heads(layer))
-            check_shape(f'past[{layer}]', array, (2, batch, heads, length, config.head_size))
+            check_array(f'past[{layer}]', array, (2, batch, heads, length, config.head_size))
         return length
 
 
@@ -177,11 +174,9 @@ class DecoderModel(DecoderBlock):
         config = self.config
         self._make_embedding()
         with self.name_scope():
-            self.position_weight = self.params.get(
-                'position_weight',
-                shape=(config.n_positions, config.units),
-                init=mx.init.Normal(config.initializer_range),
-            )
+            init = mx.init.Normal(config.initializer_range)
+            shape = config.n_positions, config.units
+            self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.dropout = nn.Dropout(config.embd_pdrop)
             self.layers = nn.HybridSequential(prefix='')
             with self.layers.name_scope():
@@ -197,14 +192,10 @@ class DecoderModel(DecoderBlock):
         return [name for name in self.outputs if there.get(name, True)]
 
     def _make_embedding(self):
-        config = self.config
+        config, init = self.config, mx.init.Normal(self.config.initializer_range)
+        sizes = config.embedding_rows, config.units
         with self.name_scope():
-            self.word_embed = nn.Embedding(
-                config.total_tokens_embeddings,
-                config.units,
-                weight_initializer=mx.init.Normal(config.initializer_range),
-                prefix='word_embed_',
-            )
+            self.word_embed = nn.Embedding(*sizes, weight_initializer=init, prefix='word_embed_')
 
     def attentions(self):
         """Return the layers' `SelfAttention`."""
@@ -224,19 +215,16 @@ class DecoderModel(DecoderBlock):
     ):
         inputs = words, token_types, valid_length, position_ids, past, head_mask
         states, presents, attentions = self.encode(F, inputs, position_weight)
-        return self.join_outputs(
-            states if self.output_all_encodings else states[-1],
-            presents if self.has_past else None,
-            attentions if self.output_attentions else None,
-        )
+        states = states if self.output_all_encodings else states[-1]
+        presents = presents if self.has_past else None
+        return self.join_outputs(states, presents, attentions if self.output_attentions else None)
 
     def encode(self, F, inputs, position_weight):
         """Compute all possible outputs of a call's inputs: states, presents, attentions."""
         words, token_types, valid_length, position_ids, past, head_mask = inputs
         if uses_standard_operators():
-            return _encode_standard(
-                F, self, words, valid_length, position_ids, past, position_weight
-            )
+            known = words, valid_length, position_ids, past
+            return _encode_standard(F, self, *known, position_weight)
         x = self._embed(F, words, token_types, position_ids, past, position_weight)  # (L, N, C)
         if valid_length is not None:
             valid_length = F.reshape(bounded(F, valid_length, words), shape=(-1,))
@@ -251,12 +239,9 @@ class DecoderModel(DecoderBlock):
             count = cell.attention.num_heads
             if count not in masks:
                 masks[count] = self._repeat(F, mask, x, count)  # (N * heads, L, P + L)
-            x, attention, present = cell(
-                x,
-                masks[count],
-                layer_head_mask(F, head_mask, layer, self.config, dtype),
-                None if past is None else past[layer],
-            )
+            heads = layer_head_mask(F, head_mask, layer, self.config, dtype)
+            layer_past = None if past is None else past[layer]
+            x, attention, present = cell(x, masks[count], heads, layer_past)
             attentions.append(attention)
             presents.append(present)
         states.append(self.norm(x) if self.pre_norm else x)
@@ -264,14 +249,11 @@ class DecoderModel(DecoderBlock):
 
     def step(self, F, tokens, positions, mask, key_caches, value_caches, position_weight):
         """Add one more token per row, with keys and values in arrays of a fixed size."""
-        x = self._embed(
-            F, F.expand_dims(tokens, 1), None, F.expand_dims(positions, 1), None, position_weight
-        )  # (1, B, C)
+        tokens, positions = F.expand_dims(tokens, 1), F.expand_dims(positions, 1)
+        x = self._embed(F, tokens, None, positions, None, position_weight)  # (1, B, C)
         keys, values = [], []
-        masks = {
-            count: F.repeat(mask, repeats=count, axis=0)
-            for count in {cell.attention.num_heads for cell in self.layers}
-        }
+        counts = {cell.attention.num_heads for cell in self.layers}
+        masks = {count: F.repeat(mask, repeats=count, axis=0) for count in counts}
         for cell, key_cache, value_cache in zip(self.layers, key_caches, value_caches):
             row_mask = masks[cell.attention.num_heads]
             x, key, value = cell.step(F, x, row_mask, key_cache, value_cache)
@@ -284,23 +266,19 @@ class DecoderModel(DecoderBlock):
         x = self.word_embed(self._time_major(F, words))
         if token_types is not None:
             x = x + self.word_embed(self._time_major(F, token_types))
+        table = {'input_dim': self.config.n_positions, 'output_dim': self.config.units}
         if position_ids is not None:
-            positions = F.Embedding(
-                self._time_major(F, position_ids), position_weight, **self._table()
-            )
-            x = x + positions
+            positions = self._time_major(F, position_ids)
+            x = x + F.Embedding(positions, position_weight, **table)
         else:
             steps = positions_of(F, x)
             if past is not None:
                 before = F.cast(F.contrib.arange_like(past[0], axis=3), 'float32')
                 before = F.sum(F.ones_like(before), keepdims=True)
                 steps = F.broadcast_add(steps, before)
-            positions = F.Embedding(steps, position_weight, **self._table())  # (L, C)
+            positions = F.Embedding(steps, position_weight, **table)  # (L, C)
             x = F.broadcast_add(x, F.expand_dims(positions, 1))
         return self.dropout(x)
-
-    def _table(self):
-        return {'input_dim': self.config.n_positions, 'output_dim': self.config.units}
 
     @staticmethod
     def _time_major(F, ids):

@@ -3,7 +3,15 @@
 import dataclasses
 from operator import attrgetter
 
-from ..checkpoint.mapping import Mapping, OneWide, Rule, Stacked, Transposed, layer_rules
+from ..checkpoint.mapping import (
+    Mapping,
+    OneWide,
+    Rule,
+    Stacked,
+    Transposed,
+    cell_layers,
+    layer_rules,
+)
 from ..util.fields import Size
 from .config import PYTORCH_FORMATS, AttentionConfig
 
@@ -55,7 +63,6 @@ class DecoderConfig(AttentionConfig):
 
     #: dropout rate before the multiple choice head
     mc_pdrop = 0.0
-    fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
 
     def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
@@ -104,16 +111,7 @@ OPTIONS = {
     'predict_special_tokens': True,
 }
 
-# layers of a cell -> names of pytorch-pretrained-bert
-_LAYER = 'layers.{i}.'
-_CELL = {
-    f'{_LAYER}attention.qkv': 'h.{i}.attn.c_attn',
-    f'{_LAYER}attention.proj': 'h.{i}.attn.c_proj',
-    f'{_LAYER}attention_norm': 'h.{i}.ln_1',
-    f'{_LAYER}ffn.ffn_1': 'h.{i}.mlp.c_fc',
-    f'{_LAYER}ffn.ffn_2': 'h.{i}.mlp.c_proj',
-    f'{_LAYER}ffn_norm': 'h.{i}.ln_2',
-}
+_LAYERS = 'layers.{i}.'
 
 
 def huggingface_mapping(word, position, layers=None, ignore=()):
@@ -121,13 +119,15 @@ def huggingface_mapping(word, position, layers=None, ignore=()):
 
     The dense layers of its cells are "Conv1D"; `layers` has further ones, as for `layer_rules`.
     """
+    names = 'attn.c_attn attn.c_proj ln_1 mlp.c_fc mlp.c_proj ln_2'
+    cells = cell_layers(_LAYERS, 'h.{i}.', names)
     others = {'^mc_head': 'multiple_choice_head.summary', **(layers or {})}
     norm = '.weight', '.bias'
     return Mapping(
         [
             Rule('word_embed.weight', word, tied=('lm_head.weight', 'lm_head.decoder.weight')),
             Rule('position_weight', position),
-            *layer_rules(_CELL, norm=norm, qkv=Stacked(), weight=Transposed),
+            *layer_rules(cells, norm=norm, qkv=Stacked(), weight=Transposed),
             *layer_rules(others, norm=norm),
         ],
         'transformer.',
@@ -136,18 +136,16 @@ def huggingface_mapping(word, position, layers=None, ignore=()):
         ignore=(r'h\.\d+\.attn\.(masked_)?bias$', *ignore),
         rename=(
             (r'^multiple_choice_head\.linear\.', 'multiple_choice_head.summary.'),
-            (r'\.g$', '.weight'),  # of the first versions' files
+            (r'\.[gw]$', '.weight'),  # of the first versions' files
             (r'\.b$', '.bias'),
-            (r'\.w$', '.weight'),
         ),
     )
 
 
 def openai_rules():
     """Make the rules of a decoder's layers in OpenAI's files, in the order of its programs."""
-    layers = {
-        ours: name.replace('h.{i}', 'model/h{i}').replace('.', '/') for ours, name in _CELL.items()
-    }
+    names = 'attn/c_attn attn/c_proj ln_1 mlp/c_fc mlp/c_proj ln_2'
+    layers = cell_layers(_LAYERS, 'model/h{i}/', names)
 
     def weight(convert):
         return OneWide(Transposed(convert))

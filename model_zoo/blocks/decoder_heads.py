@@ -1,18 +1,16 @@
 """The task heads of GPT and GPT-2, and the graph of a step of generation."""
 
-import dataclasses
-
 import mxnet as mx
 from mxnet.gluon import nn
 
-from ..layers.attention import BLOCKED
+from ..layers.attention import BLOCKED, unstack
 from ..layers.graphs import LockedGraph
-from ..layers.losses import cross_entropy, without_padding
+from ..layers.losses import cross_entropy
 from ..layers.precision import Dense
-from ..layers.sequences import vectors_at
-from ..util.arrays import check_range, check_shape
+from ..layers.sequences import vectors_at, without_padding
+from ..util.arrays import check_array
 from .decoder import DecoderBlock
-from .stepwise import Stepwise, widen, write_at
+from .stepwise import State, Stepwise, widen, write_at
 from .task_mixin import TaskMixin
 
 __all__ = ['DecoderDoubleHeads', 'DecoderLM']
@@ -40,12 +38,7 @@ class _Prompt(_Graph):
         inputs = words, None, None, None, None, None
         states, presents, _ = self.transformer.encode(F, inputs, position_weight)
         last = vectors_at(F, states[-1], F.cast(valid_length, 'float32') - 1)  # (B, C)
-        keys, values = (
-            [F.slice_axis(x, axis=0, begin=i, end=i + 1) for x in presents] for i in range(2)
-        )
-        keys, values = (
-            [F.reshape(x, shape=(-3, 0, 0, 0)) for x in arrays] for arrays in (keys, values)
-        )  # (B, heads, L, size)
+        keys, values = zip(*(unstack(F, present, 2) for present in presents))
         values = [F.swapaxes(value, -1, -2) for value in values]
         return self._scores(F, last), self._by_group(F, keys), self._by_group(F, values)
 
@@ -54,32 +47,9 @@ class _Step(_Graph):
     """One more token per row."""
 
     def hybrid_forward(self, F, tokens, positions, mask, keys, values, position_weight):
-        hidden, keys, values = self.transformer.step(
-            F, tokens, positions, mask, keys, values, position_weight
-        )
+        inputs = tokens, positions, mask, keys, values, position_weight
+        hidden, keys, values = self.transformer.step(F, *inputs)
         return self._scores(F, hidden), self._by_group(F, keys), self._by_group(F, values)
-
-
-@dataclasses.dataclass
-class DecoderState:
-    """The state of a batch of generations."""
-
-    keys: list
-    values: list
-    mask: mx.nd.NDArray
-    positions: mx.nd.NDArray
-    position: int
-
-    def select(self, rows):
-        """Return a state of these rows."""
-        index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
-        return DecoderState(
-            [array.take(index, axis=1) for array in self.keys],
-            [array.take(index, axis=1) for array in self.values],
-            self.mask.take(index),
-            self.positions.take(index),
-            self.position,
-        )
 
 
 class DecoderSteps:
@@ -92,12 +62,9 @@ class DecoderSteps:
             by_count.setdefault(attention.num_heads, []).append(layer)
         self._groups = list(by_count.values())
         # where each layer's arrays are: (group, number in the group)
-        of_layer = {
-            layer: (number, i)
-            for number, group in enumerate(self._groups)
-            for i, layer in enumerate(group)
-        }
-        self._indices = [of_layer[layer] for layer in sorted(of_layer)]
+        places = [(n, i) for n, group in enumerate(self._groups) for i in range(len(group))]
+        layers = [layer for group in self._groups for layer in group]
+        self._indices = [place for _, place in sorted(zip(layers, places))]
         self._prompt, self._step = _Prompt(task, self._groups), _Step(task, self._groups)
         for graph in (self._prompt, self._step):
             graph.hybridize(static_alloc=True, static_shape=True)
@@ -111,7 +78,7 @@ class DecoderSteps:
         columns = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
         mask = BLOCKED * mx.nd.broadcast_greater_equal(columns, positions.reshape((-1, 1)))
         mask = mask.astype(keys[0].dtype, copy=False)
-        return scores, DecoderState(keys, values, mask, positions, words.shape[1])
+        return scores, State(keys, values, mask, words.shape[1], positions)
 
     def step(self, tokens, state):
         position = state.position
@@ -259,9 +226,9 @@ class DecoderDoubleHeads(DecoderTask):
 
     def check(self, inputs):
         words = inputs['words']
-        check_shape('words', words, (-1, -1, -1))
+        check_array('words', words, (-1, -1, -1))
         super().check(inputs)
-        check_range('mc_token_ids', inputs['mc_token_ids'], words.shape[:2], 0, words.shape[2])
+        check_array('mc_token_ids', inputs['mc_token_ids'], words.shape[:2], 0, words.shape[2])
 
     def hybrid_forward(
         self,
@@ -293,7 +260,6 @@ class DecoderDoubleHeads(DecoderTask):
         """Return the choices' scores from `hidden` (B, choices, L, C): (B, choices)."""
         flat = F.reshape(hidden, shape=(-3, 0, 0))  # (B * choices, L, C)
         chosen = vectors_at(F, flat, F.reshape(mc_token_ids, shape=(-1,)))  # (B * choices, C)
-        chosen = F.reshape_like(
-            chosen, mc_token_ids, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
-        )
+        ends = {'lhs_begin': 0, 'lhs_end': 1, 'rhs_begin': 0, 'rhs_end': 2}
+        chosen = F.reshape_like(chosen, mc_token_ids, **ends)
         return F.reshape(self.mc_head(self.mc_dropout(chosen)), shape=(0, 0))

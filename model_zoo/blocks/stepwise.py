@@ -1,10 +1,47 @@
 """Language models that read prompts, and then one token after the other."""
 
+import dataclasses
+from collections.abc import Sequence
+
 import mxnet as mx
 
-from ..util.arrays import check_shape
+from ..util.arrays import check_array
 
 __all__ = ['Stepwise']
+
+
+@dataclasses.dataclass
+class State:
+    """The state of a batch of generations.
+
+    Parameters
+    ----------
+    keys, values : list of mx.nd.NDArray, shape (layers, batch, ...)
+    mask : mx.nd.NDArray, shape (batch, capacity)
+    position : int
+        Where the next token's keys and values are written.
+    positions : mx.nd.NDArray, shape (batch,), optional
+        The next tokens' positions.
+    shared : sequence
+        What all rows have in common.
+    """
+
+    keys: Sequence
+    values: Sequence
+    mask: mx.nd.NDArray
+    position: int
+    positions: mx.nd.NDArray | None = None
+    shared: Sequence = ()
+
+    def select(self, rows):
+        """Return a state of these rows."""
+        index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
+        changes = {'mask': self.mask.take(index)}
+        if self.positions is not None:
+            changes['positions'] = self.positions.take(index)
+        for name, arrays in (('keys', self.keys), ('values', self.values)):
+            changes[name] = [array.take(index, axis=1) for array in arrays]
+        return dataclasses.replace(self, **changes)
 
 
 class Stepwise:
@@ -30,7 +67,7 @@ class Stepwise:
     def checked_start(self, words, valid_length=None):
         """Return the inputs of a text's beginning, checked."""
         inputs = {'words': words, 'mems': None, 'valid_length': valid_length}
-        check_shape('words', words, (-1, -1))
+        check_array('words', words, (-1, -1))
         self.check(inputs)
         return inputs
 

@@ -29,24 +29,16 @@ class TaskMixin:
         is_model = isinstance(model, self.model_class)
         super().__init__(model.config if is_model else model, prefix=prefix, params=params)
         if is_model and options:
-            name = self.model_class.__name__
-            raise InputError(f'{", ".join(options)}: set this where the {name} is made')
+            raise InputError(f'{", ".join(options)}: set this where the model is made')
         with self.name_scope():
             if not is_model:
                 model = self.model_class(self.config, **{**self.parts, **options})
             setattr(self, self.backbone, model)
         # the same dict, as another owner of the model may prune it
         self.config.pruned_heads = model.config.pruned_heads
-        lacking = [
-            name
-            for name, needed in self.parts.items()
-            if needed and not getattr(model, name.replace('use_', 'has_'))
-        ]
-        if lacking:
-            raise InputError(
-                f'{type(self).__name__} needs a {self.model_class.__name__} with '
-                + ', '.join(f'{name}=True' for name in lacking)
-            )
+        for name, is_needed in self.parts.items():
+            if is_needed and not getattr(model, name.replace('use_', 'has_')):
+                raise InputError(f'{type(self).__name__} needs a model with {name}=True')
 
     def encode(self, *inputs, **named):
         """Run the backbone; returns an object with its outputs by name, None for missing ones.

@@ -13,7 +13,7 @@ import numpy as np
 from ..checkpoint.mapping import PADDED
 from ..checkpoint.readers import LAYOUTS, kept_sums, weights_of
 from ..checkpoint.tensor_files import write_params
-from ..errors import CheckpointError, InputError, UnknownNameError
+from ..errors import CheckpointError, UnknownNameError
 from ..opening import open_model, read_weights
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
@@ -118,9 +118,7 @@ class BlockFiles:
             best = max(maps, key=lambda mapping: mapping.matches(tensors), default=None)
             if best is None or not best.matches(tensors):
                 some = ', '.join(list(tensors)[:4])
-                raise CheckpointError(
-                    f'no name belongs to a {cls.__name__} ({some}, ...): is it for another family?'
-                )
+                raise CheckpointError(f'no name belongs to a {cls.__name__}: {some}, ...')
             return best.load(tensors, config)
         wanted = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', wanted)
@@ -173,9 +171,8 @@ class BlockFiles:
         if wrong and all(line.startswith('^classifier.') for line in wrong):
             problems.append('it was trained for another number of labels: use its base model')
         if problems:
-            raise CheckpointError(
-                f'{weights.path} does not fit this {type(self).__name__}: ' + '; '.join(problems)
-            )
+            name, problem = type(self).__name__, '; '.join(problems)
+            raise CheckpointError(f'{weights.path} does not fit this {name}: {problem}')
         if other_types and dtype_source == 'saved':
             self.cast(np.result_type(*(array.dtype for array in used.values())))
         for name, array in used.items():
@@ -198,10 +195,8 @@ class BlockFiles:
 
     def own_tensors(self):
         """Return the parameters as NumPy arrays, by their canonical names."""
-        return {
-            name: parameter.data(parameter.list_ctx()[0]).asnumpy()
-            for name, parameter in self.parameters_by_name().items()
-        }
+        parameters = self.parameters_by_name().items()
+        return {name: each.data(each.list_ctx()[0]).asnumpy() for name, each in parameters}
 
     def tensors_in(self, format):
         """Return the parameters by another program's names, and in its shapes."""
@@ -219,21 +214,13 @@ class BlockFiles:
         missing, unused = self.assign(weights, ctx, True, True, True, 'current')
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
-            hint = ''
-            if len(fatal) > len(self.parameters_by_name()) // 2:
-                hint = '; is it for a different family?'
-            raise CheckpointError(
-                f'{weights.path} lacks parameters: {self._list_names(fatal)}{hint}'
-            )
+            raise CheckpointError(f'{weights.path} lacks parameters: {self._list_names(fatal)}')
         unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
         if unused:
             _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
         if missing:
-            _log.warning(
-                '%s has no %s: they are random until the model is trained',
-                weights.path,
-                self._list_names(missing),
-            )
+            names = self._list_names(missing)
+            _log.warning('%s has no %s: they are random until trained', weights.path, names)
             parameters = self.parameters_by_name()
             for name in missing:
                 parameters[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
@@ -292,19 +279,14 @@ class BlockFiles:
                 convert = PADDED.get(name.rpartition('.ffn.')[2])  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
-            metadata = {
-                'format': 'native',
-                'class': type(self).__name__,
-                'family': self.config.model_type,
-                'backbone': self.backbone,
-            }
+            name, family = type(self).__name__, self.config.model_type
+            metadata = {'class': name, 'family': family, 'backbone': self.backbone}
+            metadata = {'format': format, **metadata}
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
         else:
-            raise InputError(
-                f'unknown format {format!r}; known: native, {", ".join(sorted(mappings))}'
-            )
+            raise UnknownNameError.of('format', format, ['native', *mappings])
         with kept_sums(os.path.dirname(filename)) as written:
             write_params(filename, named, metadata)
             written.append(filename)
@@ -405,21 +387,15 @@ class BlockFiles:
         format = 'tensorflow' if from_tf else None
         labels = {'num_labels': num_labels, 'id2label': id2label}
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
-        return open_model(
-            name_or_dir,
-            cls,
-            ctx=ctx,
-            root=root or cache_dir,
-            format=format,
-            dtype=dtype,
-            weights=True if state_dict is None else state_dict,
-            tokenizer=False,
-            **kwargs,
-        ).block
+        kwargs.update(ctx=ctx, root=root or cache_dir, format=format, dtype=dtype)
+        weights = True if state_dict is None else state_dict
+        return open_model(name_or_dir, cls, weights=weights, tokenizer=False, **kwargs).block
 
     def own_tokenizer(self):
         """Return the tokenizer of the weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
-        if file is None or family is None or not family.reads(file):
-            return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
+        if file is None or family is None:
+            return None
+        if file.kind == 'gluonnlp' and not any(file.kind in cls.kinds for cls in family.tokenizers):
+            return None  # GluonNLP's vocabularies of byte pairs have no merges
         return family.make_tokenizer(file)

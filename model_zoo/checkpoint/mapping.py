@@ -173,6 +173,25 @@ def layer_rules(
     return rules
 
 
+_CELL = ('attention.qkv', 'attention.proj', 'attention_norm', 'ffn.ffn_1', 'ffn.ffn_2', 'ffn_norm')
+
+
+def cell_layers(ours, theirs, names):
+    """Map the layers of a cell to another program's, for `layer_rules`.
+
+    Parameters
+    ----------
+    ours, theirs : str
+        Beginnings of the names.
+    names : str
+        The other program's query, key and value, or their fused layer; the attention's output and
+        its normalization; the two feed-forward layers and their normalization.
+    """
+    *qkv, proj, norm, ffn_1, ffn_2, ffn_norm = (theirs + name for name in names.split())
+    layers = tuple(qkv), proj, norm, ffn_1, ffn_2, ffn_norm
+    return {ours + layer: name for layer, name in zip(_CELL, layers)}
+
+
 # prefixes of PyTorch's DataParallel, Lightning and torch.compile
 _WRAPPERS = ('module.', 'model.', '_orig_mod.')
 

@@ -12,10 +12,10 @@ import zipfile
 
 import numpy as np
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, reporting
 from ..util.remote import open_binary
 from .pickles import read_object_array
-from .tensor_files import reading
+from .tensor_files import DAMAGED
 
 _PARTS = 10
 
@@ -31,7 +31,7 @@ class ArrayArchive(contextlib.ExitStack):
 
     def __init__(self, path):
         super().__init__()
-        with reading(path), contextlib.ExitStack() as opened:
+        with reporting(f'cannot read {path!r}', *DAMAGED), contextlib.ExitStack() as opened:
             file = opened.enter_context(open_binary(path))
             self._path, self._zip = path, opened.enter_context(zipfile.ZipFile(file))
             self.push(opened.pop_all())
@@ -40,7 +40,7 @@ class ArrayArchive(contextlib.ExitStack):
 
     def read(self, name):
         """Read the array of this name, which may hold plain objects."""
-        with reading(self._path):
+        with reporting(f'cannot read {self._path!r}', *DAMAGED):
             file, formats = io.BytesIO(self._zip.read(f'{name}.npy')), np.lib.format
             is_first = formats.read_magic(file) == (1, 0)
             read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
@@ -58,7 +58,7 @@ def read_numpy(path, shapes):
     folder, parts = os.path.dirname(path), []
     for number in range(_PARTS):
         part = os.path.join(folder, f'params_{number}.npy')
-        with reading(part):
+        with reporting(f'cannot read {part!r}', *DAMAGED):
             parts.append(np.load(part, allow_pickle=False).reshape(-1))
         if parts[-1].dtype not in (np.float16, np.float32):
             raise CheckpointError(f'{part!r} holds {parts[-1].dtype}, not float32')
@@ -67,6 +67,7 @@ def read_numpy(path, shapes):
     if len(values) != sum(sizes):
         raise CheckpointError(f'{path!r} is of {sum(sizes)} numbers, and its parts {len(values)}')
     arrays = np.split(values, np.cumsum(sizes)[:-1])
-    with reading(path):  # it may have too many axes, or a huge one beside an empty one
+    # it may have too many axes, or a huge one beside an empty one
+    with reporting(f'cannot read {path!r}', *DAMAGED):
         shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
     return {str(number): array for number, array in enumerate(shaped)}, {}

@@ -34,6 +34,8 @@ _FILES = {
 }
 #: names of files of weights, in the order in which they are looked for
 WEIGHTS_NAMES = tuple(dict.fromkeys(name for names in _FILES.values() for name in names))
+#: name of a file of weights -> how the names of its parts begin; those of an index, as it does
+_PREFIXES = {'params_shapes.json': 'params_'}
 #: names of configurations: of this project and Hugging Face, of Google's BERT, of OpenAI's GPT-2
 CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
@@ -96,7 +98,7 @@ def read_tensors(path, has_index=True):
         head = file.read(16)
         file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
         tail = file.read()
-    check_sums(os.path.join(folder, SUMS), _parts(name))
+    check_sums(os.path.join(folder, SUMS), _PREFIXES.get(name, name.removesuffix('index')))
     if head.startswith(PARAMS_START):
         return read_params(path)
     if head[8:9] == b'{':  # a length, then JSON
@@ -164,13 +166,13 @@ def read_sums(path):
     return sums
 
 
-def check_sums(path, pattern=re.compile('.*')):
+def check_sums(path, prefix=''):
     """Raise CheckpointError if a file that the checksums at `path` name is missing or has changed.
 
-    Only files whose names match `pattern` are checked.
+    Only files whose names begin with `prefix` are checked.
     """
     for name, expected in read_sums(path).items():
-        if not pattern.fullmatch(name):
+        if not name.startswith(prefix):
             continue
         file = os.path.join(os.path.dirname(path), name)
         with reporting(f'cannot read {file!r} for its checksum', error_class=CheckpointError):
@@ -216,16 +218,9 @@ def sums_path(path):
 def weights_of(path):
     """List the files of a path of weights: itself, and the files that belong to it."""
     folder, name = os.path.split(path)
+    prefix = _PREFIXES.get(name, name.removesuffix('index'))
     names = sorted(os.listdir(folder or '.'))
-    return [os.path.join(folder, file) for file in names if _parts(name).fullmatch(file)]
-
-
-def _parts(name):
-    """Make a pattern of the names of files that belong to a file of weights."""
-    if name == 'params_shapes.json':
-        return re.compile(r'params_shapes\.json|params_\d+\.npy')
-    stem = re.escape(name.removesuffix('.index'))
-    return re.compile(stem + (r'\.(index|data-\d+-of-\d+)' if name.endswith('.index') else ''))
+    return [os.path.join(folder, file) for file in names if file.startswith(prefix)]
 
 
 def _write(path, sums):

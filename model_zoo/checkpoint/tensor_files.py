@@ -9,7 +9,6 @@
 # Our own files hold one more array, METADATA: a JSON text with their version. Behind what MXNet
 # reads they end with _TRAILER and the CRC-32 of all that comes before it.
 
-import contextlib
 import json
 import math
 import struct
@@ -20,28 +19,14 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from ..errors import CheckpointError, InputError, ZooError
+from ..errors import CheckpointError, InputError, reporting
 from ..util.files import atomic_write
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
 
 
-@contextlib.contextmanager
-def reading(path):
-    """Raise any error of reading a file, within the context, as a CheckpointError."""
-    try:
-        yield
-    except ZooError:
-        raise
-    except OSError as error:
-        raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
-    except Exception as error:  # a damaged file can raise anything
-        what = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(
-            f'{path!r} is damaged ({what}); copy or download the file again'
-        ) from error
-
-
+#: arguments of `reporting` for a file that may be damaged, which can raise anything
+DAMAGED = ('; if it is damaged, copy or download it again', CheckpointError, Exception)
 #: name of the entry of this project's files that holds the metadata
 METADATA = '__metadata__'
 VERSION = 1
@@ -69,7 +54,7 @@ def read_params(path):
             raise ValueError('it ends in the middle of an array')
         return np.frombuffer(content[start:position], dtype)
 
-    with reading(path):
+    with reporting(f'cannot read {path!r}', *DAMAGED):
         with open(path, 'rb') as file:
             content = memoryview(file.read())
         trailer = bytes(content[-_TRAILER_SIZE:])
@@ -162,7 +147,7 @@ def plain_arrays(state_dict):
 
 def read_safetensors(path):
     """Read the tensors of a safetensors file, in float32, and its metadata."""
-    with reading(path):
+    with reporting(f'cannot read {path!r}', *DAMAGED):
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
             names = list(file.keys())

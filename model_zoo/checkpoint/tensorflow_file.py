@@ -21,9 +21,9 @@ import struct
 import google_crc32c
 import numpy as np
 
-from ..errors import MissingExtraError
+from ..errors import MissingExtraError, reporting
 from ..util.files import make_writable_dir, written_together
-from .tensor_files import as_weights, from_bfloat16, reading
+from .tensor_files import DAMAGED, as_weights, from_bfloat16
 
 _log = logging.getLogger(__name__)
 _TABLE_END = b'\x57\xfb\x80\x8b\x24\x75\x47\xdb'
@@ -152,7 +152,7 @@ def _latest_of(names, folder):
 def read_tensorflow(path):
     """Read the variables of a checkpoint, without strings."""
     prefix, tensors = path.removesuffix(_INDEX), {}
-    with reading(prefix):
+    with reporting(f'cannot read {prefix!r}', *DAMAGED):
         entries = read_table(prefix + _INDEX)
         files = prefix, read_message(entries.pop(b''))[1][0]
         for key in sorted(entries):
@@ -189,7 +189,7 @@ def _read_values(files, fields):
     if math.prod(shape) * dtype.itemsize != size:
         raise ValueError(f'a variable of shape {shape} has {size} bytes')
     path = f'{prefix}.data-{_single(fields, 3):05d}-of-{count:05d}'
-    with reading(path), open(path, 'rb') as file:
+    with reporting(f'cannot read {path!r}', *DAMAGED), open(path, 'rb') as file:
         file.seek(_single(fields, 4))
         data = file.read(size)
     if len(data) != size or masked_crc32c(data) != _single(fields, 6):

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, reporting
 from ..util.files import atomic_write
 from .pickles import BFLOAT16, STORAGES, Storage, Unpickler, plain_value
-from .tensor_files import from_bfloat16, reading
+from .tensor_files import DAMAGED, from_bfloat16
 
 __all__ = ['read_pickle', 'write_torch']
 
@@ -37,7 +37,7 @@ def read_pickle(path, classes=()):
     Tensors are views of their storages, not to be written to.
     """
     path = os.fspath(path)
-    with reading(path), open(path, 'rb') as file:
+    with reporting(f'cannot read {path!r}', *DAMAGED), open(path, 'rb') as file:
         is_zip = file.read(len(_ZIP)) == _ZIP
         file.seek(0)
         return plain_value((_read_zip if is_zip else _read_stream)(file, path, classes))

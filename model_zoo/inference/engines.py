@@ -13,22 +13,30 @@ from .onnx_engine import (
     OpenVINOGenerationEngine,
 )
 
-__all__ = ['FASTEST']
+__all__ = ['FASTEST', 'is_installed']
 
 logger = logging.getLogger(__name__)
 
-#: precision -> the engines that compute in it, the fastest first (docs/benchmarks.rst)
+#: precision -> the engines that compute in it, the fastest first (docs/benchmarks.rst); 'auto'
+#: takes none that stands behind MXNet
 FASTEST = {
     'float32': ('openvino', 'onnxruntime', 'mxnet'),
     'bfloat16': ('openvino', 'mxnet'),
     'float16': ('mxnet',),
     'int8': ('onnxruntime',),
 }
-#: engine -> its class for batches, and the one that generates
+#: engine that runs a block -> its class, called with the block, `ctx` and the precision
+_OF_BLOCKS = {'mxnet': MXNetEngine}
+#: engine that runs an ONNX file -> its class for batches, and the one that generates
 _CLASSES = {
     'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
     'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
 }
+
+
+def is_installed(engine):
+    """Return whether an engine's libraries are installed."""
+    return engine in _OF_BLOCKS or _CLASSES[engine][0].is_installed()
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):
@@ -64,23 +72,23 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     able = FASTEST.get(precision, ())
     if block.onnx_file is not None:
         if engine not in _CLASSES:
-            engine = 'onnxruntime' if OnnxRuntimeEngine.is_installed() else 'openvino'
+            engine = 'onnxruntime' if is_installed('onnxruntime') else 'openvino'
         if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
             raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
     elif engine == 'auto':
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
         for name in able[:-1] if is_on_cpu else ():
-            if _CLASSES[name][0].is_installed():
+            if is_installed(name):
                 try:
                     return make_engine(block, name, precision)
                 except Exception as error:  # the libraries' own have no common base
                     logger.warning('%s cannot run this model: %s', name, error)
-        engine = able[-1] if able else 'mxnet'
+        engine = 'mxnet' if 'mxnet' in able or not able else able[-1]
     if engine not in able:
         hint = f'; {able[0]} does that: engine={able[0]!r}' if able else ''
         raise InputError(f"{engine} doesn't compute in {precision}{hint}")
-    if engine == 'mxnet':
-        return MXNetEngine(block, ctx, precision)
+    if engine in _OF_BLOCKS:
+        return _OF_BLOCKS[engine](block, ctx, precision)
     is_writer = isinstance(block, GenerationMixin)
     engine_class = _CLASSES[engine][is_writer]
     MissingExtraError.check(engine_class.extra, *engine_class.packages)

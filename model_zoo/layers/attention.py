@@ -185,6 +185,12 @@ def causal_mask(F, steps, past=None, dtype='float32'):
     return F.BlockGrad(F.cast(F.expand_dims(mask, 0), dtype))
 
 
+def unstack(F, arrays, count):
+    """Return `count` arrays of a stack of five axes."""
+    parts = (F.slice_axis(arrays, axis=0, begin=i, end=i + 1) for i in range(count))
+    return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
+
+
 class CausalSelfAttention(SelfAttention):
     """`SelfAttention` for decoders, which can keep keys and values for later positions.
 
@@ -216,10 +222,7 @@ class CausalSelfAttention(SelfAttention):
         if past is None:
             scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         else:
-            past_key, past_value = (
-                F.reshape(F.slice_axis(past, axis=0, begin=i, end=i + 1), shape=(-3, 0, 0, 0))
-                for i in range(2)
-            )
+            past_key, past_value = unstack(F, past, 2)
             key = F.concat(past_key, key, dim=2)  # (B, heads, P + L, size)
             value = F.concat(past_value, value, dim=2)
             query, flat_key = (F.reshape(x, shape=(-3, 0, 0)) for x in (query, key))
@@ -250,8 +253,7 @@ class CausalSelfAttention(SelfAttention):
         """Return the query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
         by_head = F.reshape(qkv, shape=(0, 0, self._num_heads, 3, -1))
         by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
-        parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
-        return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
+        return unstack(F, by_head, 3)
 
     def step(self, F, x, mask, key_cache, value_cache):
         """Attend from one new position per row, with caches of a fixed size."""

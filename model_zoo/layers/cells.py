@@ -101,10 +101,8 @@ class FeedForward(HybridBlock):
     # are zero. Since the activation maps 0 to 0, their outputs and gradients are zero as well, and
     # they stay zero in training. Saving removes them in every format, and loading adds them.
 
-    def __init__(
-        self, units, hidden_size, activation, initializer, dropout=0, prefix=None, params=None
-    ):
-        super().__init__(prefix=prefix, params=params)
+    def __init__(self, units, hidden_size, activation, initializer, dropout=0, prefix=None):
+        super().__init__(prefix=prefix)
         inner = padded_units(hidden_size)
         with self.name_scope():
             padded = ZeroPadded(initializer, 0, hidden_size)
@@ -119,7 +117,29 @@ class FeedForward(HybridBlock):
         return self.ffn_2(x if self.dropout is None else self.dropout(x))
 
 
-class EncoderCell(HybridBlock):
+class Cell(HybridBlock):
+    """Base of layers: attention and feed-forward, with residuals and normalization.
+
+    A subclass makes `attention_norm`, `ffn`, `ffn_norm` and `dropout`.
+    """
+
+    #: whether each sub-layer's input is normalized, instead of its residual's sum
+    pre_norm = False
+
+    def before(self, x):
+        """Return the input of the attention."""
+        return self.attention_norm(x) if self.pre_norm else x
+
+    def after(self, x, attended):
+        """Return the cell's output from its input and the attention's output."""
+        x = x + self.dropout(attended)
+        if self.pre_norm:
+            return x + self.dropout(self.ffn(self.ffn_norm(x)))
+        x = self.attention_norm(x)
+        return self.ffn_norm(x + self.dropout(self.ffn(x)))
+
+
+class EncoderCell(Cell):
     """One layer of a BERT encoder: normalization follows each residual ("post-norm")."""
 
     attention_class = SelfAttention
@@ -138,9 +158,7 @@ class EncoderCell(HybridBlock):
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
         attended, probabilities = self.attention(x, mask, head_mask)
-        x = self.attention_norm(x + self.dropout(attended))
-        x = x + self.dropout(self.ffn(x))
-        return self.ffn_norm(x), probabilities
+        return self.after(x, attended), probabilities
 
 
 class EncoderStack(nn.HybridSequential):
@@ -196,24 +214,13 @@ class DecoderCell(EncoderCell):
 
     def __init__(self, config, layer, pre_norm):
         super().__init__(config, layer)
-        self._pre_norm = pre_norm
+        self.pre_norm = pre_norm
 
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
-        attended, *rest = self.attention(self._before(x), mask, head_mask, past)
-        return [self._after(x, attended), *rest]
+        attended, *rest = self.attention(self.before(x), mask, head_mask, past)
+        return [self.after(x, attended), *rest]
 
     def step(self, F, x, mask, key_cache, value_cache):
         """Compute one new position per row; see `CausalSelfAttention.step`."""
-        attended, key, value = self.attention.step(F, self._before(x), mask, key_cache, value_cache)
-        return self._after(x, attended), key, value
-
-    def _before(self, x):
-        """Return the input of the attention."""
-        return self.attention_norm(x) if self._pre_norm else x
-
-    def _after(self, x, attended):
-        """Return the cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
-        x = x if self._pre_norm else self.attention_norm(x)
-        change = self.dropout(self.ffn(self.ffn_norm(x) if self._pre_norm else x))
-        return x + change if self._pre_norm else self.ffn_norm(x + change)
+        attended, key, value = self.attention.step(F, self.before(x), mask, key_cache, value_cache)
+        return self.after(x, attended), key, value

@@ -1,6 +1,6 @@
 """The losses of the task heads, as the originals define them, computed in float32."""
 
-from .sequences import is_mask, padding_of
+from .sequences import padding_of
 
 __all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy']
 
@@ -55,22 +55,6 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
     chosen = F.broadcast_equal(steps, F.expand_dims(F.cast(positions, 'float32'), 1))  # (B, L)
     total = F.sum(F.log_softmax(scores, axis=-1) * chosen)
     return -total / F.broadcast_maximum(F.sum(chosen), F.ones((1,)))
-
-
-def without_padding(F, labels, valid_length):
-    """Return the labels of sequences, -1 behind their valid length."""
-    labels = F.cast(labels, 'float32')
-    if valid_length is None:
-        return labels
-    if is_mask(valid_length):
-        return F.where(F.cast(valid_length[0], 'float32'), labels, -F.ones_like(labels))
-    return F.SequenceMask(
-        labels,
-        sequence_length=F.cast(valid_length, 'float32'),
-        use_sequence_length=True,
-        value=-1,
-        axis=1,
-    )
 
 
 def in_batch_negatives(F, vectors, scale=20.0):

@@ -78,19 +78,13 @@ class MixedPrecision:
 class Dense(MixedPrecision, nn.Dense):
     """Gluon's Dense on the last axis, in the block's precision."""
 
-    def __init__(self, units, in_units, weight_initializer=None, flatten=False, **options):
-        super().__init__(
-            units,
-            in_units=in_units,
-            weight_initializer=weight_initializer,
-            flatten=flatten,
-            **options,
-        )
+    def __init__(self, units, in_units, initializer=None, flatten=False, **options):
+        options.update(in_units=in_units, weight_initializer=initializer, flatten=flatten)
+        super().__init__(units, **options)
 
     def hybrid_forward(self, F, x, weight, bias=None):
-        result = self.fully_connected(
-            F, x, weight, bias, num_hidden=self._units, flatten=self._flatten, name='fwd'
-        )
+        options = {'num_hidden': self._units, 'flatten': self._flatten, 'name': 'fwd'}
+        result = self.fully_connected(F, x, weight, bias, **options)
         return result if self.act is None else self.act(result)
 
 
@@ -108,9 +102,8 @@ class LayerNorm(MixedPrecision, nn.LayerNorm):
         is_usual = self._axis == -1 and self._center and self._scale
         if trains() and is_usual and self.precision != 'float16' and self._on_cpu(data):
             return layer_norm(F, data, gamma, beta, self.gamma.shape[0], self._epsilon)
-        return self.in_float32(
-            F, F.LayerNorm, data, gamma, beta, axis=self._axis, eps=self._epsilon
-        )
+        options = {'axis': self._axis, 'eps': self._epsilon}
+        return self.in_float32(F, F.LayerNorm, data, gamma, beta, **options)
 
 
 def set_precision(block, dtype):
@@ -160,15 +153,10 @@ def _check_bfloat16(block):
     try:
         mx.nd.FullyConnected(array, array, no_bias=True, num_hidden=1).wait_to_read()
     except mx.MXNetError as error:
-        raise InputError(
-            'MXNet cannot compute in bfloat16 on this CPU, which needs AVX-512 for it: use float32'
-        ) from error
+        raise InputError('bfloat16 needs a CPU with AVX-512: use float32') from error
     known = cpu_flags()
     if known and not {'avx512_bf16', 'amx_bf16'} & known:
-        _warn_once(
-            'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): they are emulated, '
-            'which is slower than float32'
-        )
+        _warn_once('this CPU has no instructions for bfloat16: float32 is faster')
 
 
 def trains():

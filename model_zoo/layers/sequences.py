@@ -73,3 +73,14 @@ def vectors_at(F, sequence, positions):
     rows = F.contrib.arange_like(positions, axis=0)
     index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B)
     return F.gather_nd(sequence, index)
+
+
+def without_padding(F, labels, valid_length):
+    """Return the labels of sequences, -1 behind their valid length."""
+    labels = F.cast(labels, 'float32')
+    if valid_length is None:
+        return labels
+    if is_mask(valid_length):
+        return F.where(F.cast(valid_length[0], 'float32'), labels, -F.ones_like(labels))
+    lengths, options = F.cast(valid_length, 'float32'), {'use_sequence_length': True, 'value': -1}
+    return F.SequenceMask(labels, sequence_length=lengths, axis=1, **options)

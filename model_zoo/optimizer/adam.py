@@ -47,7 +47,8 @@ def register(optimizer):
 class DecoupledAdam(mx.optimizer.Optimizer):
     """Base of the Adam variants with decoupled weight decay, on MXNet's fused AdamW operator."""
 
-    # Subclasses define the step's size in `_rates`. On a GPU nothing here waits for the device; in
+    # Subclasses have `_step(index, weight, lr, wd)`, the `host.Step` of the update of one weight,
+    # with the true moments. On a GPU nothing here waits for the device; in
     # the host's memory NumPy computes.
 
     def __init__(
@@ -56,9 +57,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         if learning_rate is None and kwargs.get('lr_scheduler') is None:
             learning_rate = 0.001
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.max_grad_norm = max_grad_norm
         self.aggregate_num = 64  # number of weights per call of `update`
 
@@ -74,10 +73,6 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         """Update; float16 weights follow their float32 copies if `multi_precision`."""
         first = weight[0] if isinstance(index, (list, tuple)) else weight
         self._update(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
-
-    def _step(self, index, weight, lr, wd):
-        """Return the `host.Step` of the update of one weight, with the true moments."""
-        raise NotImplementedError
 
     def _update(self, indices, weights, grads, states, multi_precision):
         if not isinstance(indices, (list, tuple)):

@@ -256,8 +256,6 @@ def clip_grad_global_norm(parameters, max_norm):
         The norm before clipping, shape (1,), float32. It isn't finite if a gradient isn't; the
         gradients are then unusable.
     """
-    if not max_norm > 0:
-        raise InputError(f'max_norm is {max_norm}; it must be positive')
     parameters = _with_gradients(parameters)
     norm = grad_global_norm(parameters)
     grads = [grad for parameter in parameters for grad in parameter.list_grad()]

@@ -41,9 +41,7 @@ class Schedule(mx.lr_scheduler.LRScheduler):
         name = type(self).__name__
         super().__init__(base_lr=base_lr)
         if not 0 <= warmup < 1 and warmup != -1:
-            raise InputError(
-                f'{name}: warmup is {warmup}; it must be a fraction of t_total below 1, or -1'
-            )
+            raise InputError(f'{name}: warmup must be -1, or from 0 to below 1, not {warmup}')
         self.warmup = float(max(warmup, 0))
         self.t_total = float(t_total)
         self.first_step = first_step

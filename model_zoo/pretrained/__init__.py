@@ -16,7 +16,7 @@ from .catalogue import (
     resolve_alias,
 )
 from .download import default_root
-from .files import Files, SourceError, files_at
+from .files import Files, SourceError
 from .find import find_files, names_files, no_weights, places_of
 from .places import is_place, local_path
 
@@ -26,7 +26,6 @@ __all__ = [
     'PretrainedEntry',
     'SourceError',
     'default_root',
-    'files_at',
     'find_files',
     'get_entry',
     'is_alias',

@@ -6,11 +6,10 @@ parts are.
 
 import contextlib
 import dataclasses
-import functools
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
+from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, reporting
 from ..util.reading import check_json, read_json
 
@@ -88,7 +87,8 @@ BESIDE_VOCAB = (
     'added_tokens.json',
     'special_tokens.txt',
 )
-_VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
+#: endings of vocabularies
+VOCAB_ENDINGS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +102,8 @@ class Files:
     modules : str, optional
         For a model of sentence-transformers: the folder of its ``modules.json``, or its name in
         `model_zoo.pretrained.sentence_modules.KNOWN`.
+    fields : dict
+        Content of the configuration; empty if there is none.
     """
 
     weights: str | None = None
@@ -111,16 +113,17 @@ class Files:
     special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
     modules: str | None = None
+    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def with_config(self, path):
+        """Return these files with another configuration."""
+        fields = read_json(path, 'the configuration', dict)
+        return dataclasses.replace(self, config=os.fspath(path), fields=fields)
 
     def with_vocab_of(self, files):
         """Return these files with the vocabulary of others, and what is known about it."""
         names = 'vocab', 'do_lower_case', 'special_tokens'
         return dataclasses.replace(self, **{name: vars(files)[name] for name in names})
-
-    @functools.cached_property
-    def fields(self):
-        """Fields of the configuration; empty if there is none."""
-        return {} if self.config is None else read_json(self.config, 'the configuration', dict)
 
 
 def files_in_folder(folder, format=None):
@@ -132,40 +135,25 @@ def files_in_folder(folder, format=None):
         For example a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or
         OpenAI's releases. For a model of sentence-transformers, the files are its transformer's.
     """
-    modules, config, names = None, {}, set()
+    modules, said, names = None, {}, set()
     with contextlib.suppress(OSError):
         names.update(os.listdir(folder))
     if MODULES_NAME in names and (parts := modules_in_folder(folder)):
         modules, folder = folder, os.path.join(folder, parts[0].path)
         names = set(os.listdir(folder))
     with contextlib.suppress(InputError):  # opening the tokenizer reports it
-        config = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
-    lower, padding = config.get('do_lower_case'), config.get('padding_token')
+        said = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
+    lower, padding = said.get('do_lower_case'), said.get('padding_token')
+    config = next((os.path.join(folder, name) for name in CONFIG_NAMES if name in names), None)
     return Files(
         weights_in_folder(folder, format),
-        next((os.path.join(folder, name) for name in CONFIG_NAMES if name in names), None),
+        config,
         next((os.path.join(folder, name) for name in VOCAB_NAMES if name in names), None),
         lower if isinstance(lower, bool) else None,
         {'padding_token': padding} if isinstance(padding, str) else {},
         modules=modules,
+        fields={} if config is None else read_json(config, 'the configuration', dict),
     )
-
-
-def files_at(path, format=None):
-    """Return the files of a folder, or a file of weights or of a vocabulary and those beside it."""
-    path = os.path.expanduser(os.fspath(path))
-    if os.path.isdir(path):
-        return files_in_folder(path, format)
-    if not os.path.exists(path) and os.path.isfile(path + '.index'):
-        path += '.index'
-    if not os.path.isfile(path):
-        raise InputError(f'no such file or folder: {path!r}')
-    beside = files_in_folder(os.path.dirname(path) or '.')
-    name = os.path.basename(path)
-    is_vocab = name.endswith(_VOCAB_EXTENSIONS) or name in VOCAB_NAMES
-    if is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES):
-        return dataclasses.replace(beside, weights=None, vocab=path)
-    return dataclasses.replace(beside, weights=path)
 
 
 class SourceError(PretrainedNotFoundError):

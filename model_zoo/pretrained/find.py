@@ -14,7 +14,14 @@ from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import check_hash, default_root, download
-from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_at, files_in_folder
+from .files import (
+    ONNX_NAME,
+    VOCAB_ENDINGS,
+    VOCAB_NAMES,
+    Files,
+    SourceError,
+    files_in_folder,
+)
 from .places import is_place, local_path
 
 __all__ = ['in_repository']
@@ -202,8 +209,22 @@ def find_files(
             return Files()
         root = os.path.abspath(os.path.expanduser(root or default_root()))
         return _find_named(get_entry(model, dataset), root, weights)
-    path, source = local_path(path, weights, root)
-    files = dataclasses.replace(files_at(path, format), source=source)
+    path, source = os.path.expanduser(os.fspath(path)), 'path'
+    if not os.path.isdir(path):
+        path, source = local_path(path, weights, root)
+    if os.path.isdir(path):
+        files = files_in_folder(path, format)
+    else:
+        if not os.path.exists(path) and os.path.isfile(path + '.index'):
+            path += '.index'
+        if not os.path.isfile(path):
+            raise InputError(f'no such file or folder: {path!r}')
+        folder, name = os.path.split(path)
+        is_vocab = name.endswith(VOCAB_ENDINGS) or name in VOCAB_NAMES
+        is_vocab = is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES)
+        given = {'weights': None, 'vocab': path} if is_vocab else {'weights': path}
+        files = dataclasses.replace(files_in_folder(folder or '.'), **given)
+    files = dataclasses.replace(files, source=source)
     if weights and files.weights is None:
         onnx_file = os.path.join(path, ONNX_NAME)
         if not (exported and os.path.isfile(onnx_file)):

@@ -53,7 +53,7 @@ def local_path(name, weights=True, root=None):
         here, or of nothing, is returned as it is.
     """
     path, source = os.path.expanduser(os.fspath(name)), 'path'
-    if os.path.isdir(path) or not is_place(path):
+    if not is_place(path):
         return path, source
     root = os.path.abspath(os.path.expanduser(root or default_root()))
     digest = hashlib.sha256(path.encode()).hexdigest()[:16]

@@ -109,8 +109,8 @@ def encode_swag(examples, tokenizer, max_length=128):
     """
     check_room(max_length, 3, 2)
     pairs = [
-        [(example.context, f'{example.start} {ending}'.strip()) for ending in example.endings]
-        for example in examples
+        [(row.context, f'{row.start} {ending}'.strip()) for ending in row.endings]
+        for row in examples
     ]
     labels = [example.label for example in examples]
     samples, cut = encode_several(tokenizer, pairs, labels, max_length)

@@ -221,18 +221,14 @@ class ClassificationTask(Task):
             rows = [row.label for row in data.rows]
             weights = target.class_weights(settings.class_weights, rows)
         if settings.method == 'linear':
-            self._fit_head(model, data, weights)
+            encoder = family_of_class(type(model)).block_class('sentence_embedding')
+            encoder = encoder(model.base, pooling=model.pooling)
+            forward = functools.partial(self.forward, encoder)
+            vectors = self.predict(forward, data).astype(np.float32)
+            options = None if weights is None else dict(enumerate(weights)), settings.seed
+            fitted = fit_head(model.classifier, vectors, self.numbers(data.rows), *options)
+            self.fitted = f'{fitted}, on {len(vectors)} vectors of {vectors.shape[1]} numbers'
         return mean_over_examples(lambda batch: target.loss(model, batch, weights))
-
-    def _fit_head(self, model, data, weights):
-        """Fit the head to the encoder's vectors: see `linear.fit_head`."""
-        encoder = family_of_class(type(model)).block_class('sentence_embedding')
-        encoder = encoder(model.base, pooling=model.pooling)
-        vectors = self.predict(functools.partial(self.forward, encoder), data).astype(np.float32)
-        weights = None if weights is None else dict(enumerate(weights))
-        labels, seed = self.numbers(data.rows), self.settings.seed
-        fitted = fit_head(model.classifier, vectors, labels, weights, seed)
-        self.fitted = f'{fitted}, on {len(vectors)} vectors of {vectors.shape[1]} numbers'
 
     def schedule(self, num_steps):
         if self.settings.method == 'linear':

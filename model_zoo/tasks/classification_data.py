@@ -326,6 +326,7 @@ def custom_task(
     multi_label=False,
     header=None,
     files=None,
+    name='custom',
     **options,
 ):
     """Return a task in the user's rows, of any source of `read_records`.
@@ -376,8 +377,8 @@ def custom_task(
     if header is None:
         header = any(isinstance(column, str) for column in columns)
     layouts = (Layout(tuple(columns[:count]), *(columns[count:] or [None]), header),)
-    submissions = {'test': 'custom.tsv'}
-    return DataSet('custom', target, layouts, files, submissions, is_custom=True, **options)
+    submissions = {'test': f'{name}.tsv'}
+    return DataSet(name, target, layouts, files, submissions, is_custom=True, **options)
 
 
 def infer_labels(task):

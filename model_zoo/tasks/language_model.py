@@ -93,14 +93,9 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
         total, tokens = total + float(loss.asscalar()), tokens + batch.count
     with np.errstate(over='ignore'):  # infinite, then
         perplexity, word_perplexity = np.exp([total / tokens, total / num_words]).tolist()
-    metrics = {
-        'loss': total / tokens,
-        'perplexity': perplexity,
-        'word_perplexity': word_perplexity,
-        'tokens': tokens,
-        'words': num_words,
-        'tokens_per_second': tokens / (time.perf_counter() - started),
-    }
+    metrics = {'loss': total / tokens, 'perplexity': perplexity, 'word_perplexity': word_perplexity}
+    speed = tokens / (time.perf_counter() - started)
+    metrics.update(tokens=tokens, words=num_words, tokens_per_second=speed)
     logger.info(
         '%(segment)s: perplexity %(perplexity).3f per token (loss %(loss).4f), '
         '%(word_perplexity).3f per word; %(tokens)d tokens, %(words)d words '

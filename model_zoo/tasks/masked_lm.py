@@ -28,15 +28,7 @@ from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
 from .tables import check_files, split_text
 from .task import Data, TextTask
 
-__all__ = [
-    'MaskedLMTask',
-    'PretrainingTask',
-    'evaluate_pretraining',
-    'formatted_terms',
-    'make_sample_options',
-    'pretraining_class',
-    'pretraining_objective',
-]
+__all__ = ['MaskedLMTask', 'PretrainingTask', 'evaluate_pretraining', 'pretraining_objective']
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +53,8 @@ class MaskedLMTask(TextTask):
     def files(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""
         settings = self.settings
-        text, samples = {
-            'train': (settings.train_file, settings.pregenerated_data),
-            'dev': (settings.dev_file, settings.dev_data),
-            'test': (settings.test_file, None),
-        }[segment]
+        text = vars(settings)[f'{segment}_file']
+        samples = {'train': settings.pregenerated_data, 'dev': settings.dev_data}.get(segment)
         return text or samples, bool(text)
 
     lowers = property(lambda self: self.settings.do_lower_case)
@@ -87,10 +76,8 @@ class MaskedLMTask(TextTask):
             (pattern, is_text), name = self.files(segment), f'{segment}_file'
             files = matching_files(pattern)
             if is_text and name not in copies:  # tables, and texts that aren't UTF-8, are copied
-                parts = [
-                    self.text_file(path, f'{name}_{number}', '\n\n')
-                    for number, path in enumerate(files)
-                ]
+                names = (f'{name}_{number}' for number in itertools.count())
+                parts = [self.text_file(path, each, '\n\n') for path, each in zip(files, names)]
                 copies[name] = pattern if parts == files else ','.join(parts)
         self.settings = settings.copy(**copies)
         return {name: name for name in segments}
@@ -179,8 +166,8 @@ class MaskedLMTask(TextTask):
 def make_sample_options(settings, next_sentence):
     """Return how samples are made from a text, and warn of masks that get lost."""
     given = vars(settings)
-    names = [field.name for field in dataclasses.fields(SampleOptions) if field.name in given]
-    options = {name: given[name] for name in names}
+    names = {field.name for field in dataclasses.fields(SampleOptions)}
+    options = {name: given[name] for name in names.intersection(given)}
     options.update(max_seq_length=settings.max_length, next_sentence=next_sentence)
     count, most = round(settings.max_length * settings.masked_lm_prob), 'max_predictions_per_seq'
     if count > settings.max_predictions_per_seq:
@@ -382,11 +369,9 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
         sums += values
     sums = (workers or Workers()).sum(np.concatenate([sums, counts]))
     means = sums[: objective.num_sums].reshape(-1, len(names)) / np.maximum(sums[-len(names) :], 1)
-    report = {
-        f'{term}_{metric}': float(value)
-        for metric, row in zip(('loss', 'acc'), means)
-        for term, value in zip(names, row)
-    }
+    report = {}
+    for metric, row in zip(('loss', 'acc'), means):
+        report.update((f'{term}_{metric}', float(value)) for term, value in zip(names, row))
     logger.info('Eval %s', formatted_terms(report, losses='.3f', accuracies='.1f'))
     logger.info('Eval cost=%.1fs', time.perf_counter() - started)
     return -float(means[0].sum()), {'eval': report}

@@ -84,22 +84,18 @@ def error_analysis(
     pairs = list(zip(labels, predictions))
     wrong = [number for number, (label, predicted) in enumerate(pairs) if label != predicted]
     wrong.sort(key=lambda number: -losses[number])
-    counts = collections.Counter(pairs)
+    counts, keys = collections.Counter(pairs), ('text', 'label', 'prediction', 'loss')
+    mistakes = [
+        (squeeze(texts[number]), *pairs[number], float(losses[number]))
+        for number in wrong[:MOST_MISTAKES]
+    ]
     return {
         'examples': len(labels),
         'guess': guess,
         'baseline': baseline or {},
         'classes': classes and list(classes),
         'confusion': classes and [[counts[label, each] for each in classes] for label in classes],
-        'mistakes': [
-            {
-                'text': squeeze(texts[number]),
-                'label': labels[number],
-                'prediction': predictions[number],
-                'loss': float(losses[number]),
-            }
-            for number in wrong[:MOST_MISTAKES]
-        ],
+        'mistakes': [dict(zip(keys, mistake)) for mistake in mistakes],
         **more,
     }
 
@@ -124,10 +120,8 @@ def class_report(title, classes, labels, predictions, guess=None):
     has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
     report = table_report(title, classes, *scores, counts, has_class.sum(axis=0))
     if guess is not None and max(counts) > 2 * min(counts):
-        value, baseline = (
-            f1(labels, each, average='macro', labels=numbers)
-            for each in (predictions, np.full_like(labels, guess))
-        )
+        both, options = (predictions, np.full_like(labels, guess)), {'average': 'macro'}
+        value, baseline = (f1(labels, each, labels=numbers, **options) for each in both)
         report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
     return report
 

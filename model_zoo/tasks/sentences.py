@@ -1,5 +1,6 @@
 """Sentence vectors: similar if the texts belong together, or according to their score."""
 
+import contextlib
 import logging
 import math
 import os
@@ -90,21 +91,16 @@ def read_sentences(
             if skip_empty:
                 continue
             raise InputError(EMPTY, where=where._replace(column=missing[0]))
-        score = _score(row.get(score_column), where) if kind == 'scored' else None
+        score = row.get(score_column) if kind == 'scored' else None
+        if kind == 'scored':
+            with contextlib.suppress(TypeError, ValueError):
+                score = float(score)
+            if not (isinstance(score, float) and math.isfinite(score)):
+                raise InputError(f'the score is {score!r:.80}, and must be a number', where=where)
         examples.append(SentenceExample(tuple(map(str.strip, texts.values())), score))
     if skipped:
         logger.warning('%s: skipped %d rows without a text', segment, skipped)
     return SentenceSet(kind, examples)
-
-
-def _score(value, where):
-    try:
-        score = float(value)
-    except (TypeError, ValueError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise InputError(f'the score is {value!r:.80}, and must be a number', where=where)
-    return score
 
 
 #: of pairs and triplets: whether the match is among this many nearest texts

@@ -260,10 +260,8 @@ def entity_report(labels, predicted):
     from seqeval.metrics.sequence_labeling import get_entities
 
     labels, predicted = map(_as_iobes, _counted(labels, predicted))
-    right, found = (
-        collections.Counter(kind for kind, _, _ in get_entities(tags))
-        for tags in (labels, predicted)
-    )
+    entities = get_entities(labels), get_entities(predicted)
+    right, found = (collections.Counter(kind for kind, _, _ in each) for each in entities)
     types = sorted(right | found)
     scores = _entity_scores(labels, predicted, None) if types else [()] * 4
     return table_report('Scores per entity type', types, *scores, [found[kind] for kind in types])

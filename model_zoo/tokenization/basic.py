@@ -39,11 +39,8 @@ class WordpieceTokenizer:
             # The library expects it in the vocabulary; with a space in it, no word matches.
             self._outside = ' ' + unk_token
             ids[self._outside] = max(ids.values(), default=-1) + 1
-        self.model = models.WordPiece(
-            vocab=ids,
-            unk_token=self._outside or unk_token,
-            max_input_chars_per_word=max_input_chars_per_word,
-        )
+        options = {'max_input_chars_per_word': max_input_chars_per_word}
+        self.model = models.WordPiece(ids, unk_token=self._outside or unk_token, **options)
         self._rust = Tokenizer(self.model)
 
     def tokenize(self, text):

@@ -15,7 +15,7 @@ import os
 from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, pre_tokenizers
 
-from ..errors import InputError, reporting
+from ..errors import InputError, Where, reporting
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json, read_lines
@@ -54,10 +54,8 @@ def read_merges(path):
         if (number == 1 and line.startswith('#version')) or not pair:
             continue
         if len(pair) != 2:
-            raise InputError(
-                f'merges {path!r}, line {number}: {line.strip()!r:.80} must be two symbols with a '
-                'space between; is the file whole?'
-            )
+            where = Where(path, number)
+            raise InputError(f'{line.strip()!r:.80} must be two symbols', where=where)
         ranks[pair] = number
     if not ranks:
         raise InputError(f'merges {path!r} holds no pairs of symbols')
@@ -119,10 +117,7 @@ class BPETokenizer(Tokenizer):
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         if has_word_ends(merges_file) != bool(self.suffix):
-            raise InputError(
-                f'the merges {os.fspath(merges_file)!r} are not for {type(self).__name__}: use the '
-                'files of one release'
-            )
+            raise InputError(f'{str(merges_file)!r} are not the merges of a {type(self).__name__}')
         suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
         self.encoder, self.bpe_ranks, model = read_pairs(vocab_file, merges_file, **suffix)
         self.decoder = {token_id: token for token, token_id in self.encoder.items()}

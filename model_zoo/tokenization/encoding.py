@@ -30,13 +30,10 @@ class Frame(NamedTuple):
     @classmethod
     def of(cls, tokens, id_of, types=None, text_types=None):
         """Make a frame of tokens; `id_of` gives their ids; all types are 0 by default."""
-        return cls(
-            tokens,
-            tuple(tuple(map(id_of, gap)) for gap in tokens),
-            types or tuple((0,) * len(gap) for gap in tokens),
-            text_types or (0,) * (len(tokens) - 1),
-            sum(map(len, tokens)),
-        )
+        ids = tuple(tuple(map(id_of, gap)) for gap in tokens)
+        types = types or tuple((0,) * len(gap) for gap in tokens)
+        text_types = text_types or (0,) * (len(tokens) - 1)
+        return cls(tokens, ids, types, text_types, sum(map(len, tokens)))
 
     def without_tokens(self):
         """Return the frame of a text that gets no special tokens."""
@@ -288,9 +285,4 @@ def encode_rust(rust, batch, fast=False, **kwargs):
 def warn_if_long(length, max_len):
     """Log a warning if a model with `max_len` positions can't take `length` ids."""
     if length > max_len:
-        _log.warning(
-            'a sequence of %d ids is longer than the %d that the model has positions for; '
-            'cut it before the model sees it',
-            length,
-            max_len,
-        )
+        _log.warning('a text of %d ids is longer than the %d that the model takes', length, max_len)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -176,19 +177,11 @@ eos_token_id : int or None
         truncation: bool | str | None = None,
         max_length: int | None = None,
         ctx: Any = None,
-        **options: Any,
+        **kwargs: Any,
     ) -> Batch: ...
 
     def __call__(
-        self,
-        text,
-        pair=None,
-        *,
-        padding=None,
-        truncation=None,
-        max_length=None,
-        ctx=None,
-        **options,
+        self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None, **kwargs
     ):
         """Return tokens of a text, as in GluonNLP; with other arguments, a batch for a model.
 
@@ -202,7 +195,7 @@ eos_token_id : int or None
         truncation : bool, optional
             Whether to truncate to `max_length`, by default the model's. Default: only with
             `max_length`.
-        **options
+        **kwargs
             Options of `encode_batch`, such as ``add_special_tokens=False``.
 
         Returns
@@ -222,7 +215,7 @@ eos_token_id : int or None
         from ..batches import Batch  # tokenizers alone don't need it
 
         asked = (pair, padding, truncation, max_length, ctx)
-        if isinstance(text, str) and not options and all(argument is None for argument in asked):
+        if isinstance(text, str) and not kwargs and all(argument is None for argument in asked):
             return self.tokenize(text)
         UnknownNameError.check('padding', padding, (None, True, False, 'longest', 'max_length'))
         UnknownNameError.check('truncation', truncation, (None, True, False, 'longest_first'))
@@ -232,12 +225,12 @@ eos_token_id : int or None
         if padding == 'max_length':
             if max_length is None:
                 raise InputError("padding='max_length' needs `max_length`")
-            options['round_to'] = max_length
+            kwargs['round_to'] = max_length
         batch = self.encode_batch(
             [text] if isinstance(text, str) else text,
             [pair] if isinstance(pair, str) else pair,
             max_length if cuts else None,
-            **options,
+            **kwargs,
         )
         if not len(batch):
             raise InputError('there is no text in the batch')
@@ -271,9 +264,7 @@ eos_token_id : int or None
             roles[role] = roles[role] or roles[other]
         for role in self._needed:
             if roles[role] is None:
-                raise InputError(
-                    f"the vocabulary ({len(self)} tokens) names no {role} token: use the model's"
-                )
+                raise InputError(f'the vocabulary of {len(self)} tokens names no {role} token')
         return roles
 
     def tokenize(self, text: str) -> list[str]:
@@ -309,17 +300,12 @@ eos_token_id : int or None
         ids = self.vocab.token_to_idx
         number = ids.get(token, ids.get(self.unk_token))
         if number is None:
-            raise InputError(
-                f'token {token!r} is not in the vocabulary, which has no unknown token either; '
-                'tokenize the text first'
-            )
+            raise InputError(f'token {token!r} is not in the vocabulary, nor is an unknown token')
         return number
 
     def _token_of(self, token_id):
         if not 0 <= token_id < len(self):
-            raise InputError(
-                f'id {token_id} is not in the vocabulary; its ids are 0 to {len(self) - 1}'
-            )
+            raise InputError(f'{token_id} must be an id of the vocabulary, 0 to {len(self) - 1}')
         return self.vocab.idx_to_token[token_id]
 
     def decode(self, ids, skip_special_tokens=False):
@@ -476,7 +462,8 @@ eos_token_id : int or None
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """
-        return self._rows([(text, pair)], max_length, add_special_tokens, **special)[0]
+        [row] = self.encode_pairs([(text, pair)], max_length, add_special_tokens, **special)
+        return row
 
     def encode_batch(
         self,
@@ -504,10 +491,9 @@ eos_token_id : int or None
         texts = list_of_texts(texts, 'texts')
         others = [None] * len(texts) if pairs is None else list_of_texts(pairs, 'pairs')
         if len(others) != len(texts):
-            raise InputError(
-                f'{len(texts)} texts but {len(others)} pairs: their numbers must be equal'
-            )
-        rows = self._rows(list(zip(texts, others)), max_length, add_special_tokens, **special)
+            raise InputError(f'{len(texts)} texts, but {len(others)} pairs')
+        pairs = list(zip(texts, others))
+        rows = [*self.encode_pairs(pairs, max_length, add_special_tokens, **special)]
         if not pad:
             return BatchEncoding(rows, None, None)
         length = max(map(len, rows), default=0)
@@ -519,13 +505,10 @@ eos_token_id : int or None
         if pad_id is None:
             pad_id = self._default_pad_id
         if pad_id is None and any(len(row) < length for row in rows):
-            raise InputError(
-                'the vocabulary names no padding token, so a batch of different lengths '
-                "can't be padded; make the vocabulary with padding_token=..., or use pad=False"
-            )
+            raise InputError('the vocabulary names no padding token: use pad=False, or name one')
         return BatchEncoding(rows, length, pad_id or 0)
 
-    def encode_pairs(self, pairs, max_length=None, add_special_tokens=True):
+    def encode_pairs(self, pairs, max_length=None, add_special_tokens=True, **special):
         """Yield the `Encoding` of each text or pair, see :meth:`encode`.
 
         Tasks and pipelines use this. A limited number of texts is tokenized together, which limits
@@ -535,13 +518,38 @@ eos_token_id : int or None
         ----------
         pairs : sequence of (str, str or None)
             A text, and the second text of a pair.
-        max_length, add_special_tokens
+        max_length, add_special_tokens, **special
             As of :meth:`encode`.
         """
-        ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
+        frames = self._frames_with(**special) if special else self._frames
+        if not add_special_tokens:
+            frames = [frame.without_tokens() for frame in frames]
+        are_pairs = any(other is not None for _, other in pairs)
+        if max_length is not None and max_length < frames[are_pairs].size:
+            raise InputError(
+                f'max_length is {max_length}; {"a pair" if are_pairs else "a text"} needs at least '
+                f'{frames[are_pairs].size} for its special tokens'
+            )
+        pairs = [(text,) if other is None else (text, other) for text, other in pairs]
+        pairs = [tuple(map(checked, pair)) for pair in pairs]
+        ends = itertools.accumulate(sum(map(len, pair)) for pair in pairs)
         parts = [(index // _TEXTS, end // _CHARACTERS) for index, end in enumerate(ends)]
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
-            yield from self._rows([pair for _, pair in part], max_length, add_special_tokens)
+            texts, longest = [texts for _, texts in part], 0
+            pieces = iter(self._pieces([text for pair in texts for text in pair]))
+            for pair in texts:
+                found = [next(pieces) for _ in pair]
+                ids = [each.ids for each in found]
+                # a second text without a piece is left out
+                frame, lengths = frames[len(ids) - 1 if ids[-1] else 0], list(map(len, ids))
+                if max_length is not None and sum(lengths) > max_length - frame.size:
+                    lengths = _cut(lengths, max_length - frame.size)
+                    frame = frame if lengths[-1] else frames[0]
+                row = Encoding(frame, found, ids, lengths)
+                longest = max(longest, len(row))
+                yield row
+            if max_length is None:
+                warn_if_long(longest, self.max_len)
 
     def with_special_tokens(self, ids, pair_ids=None):
         """Add the special tokens to the ids of a text or of a pair.
@@ -571,32 +579,6 @@ eos_token_id : int or None
     def _frames_with(self):
         """Return the special tokens around a text and a pair, with a family's options."""
         return self._frames
-
-    def _rows(self, pairs, max_length, add_special_tokens, **special):
-        """Return an Encoding for each text and its second text, or None."""
-        frames = self._frames_with(**special) if special else self._frames
-        if not add_special_tokens:
-            frames = [frame.without_tokens() for frame in frames]
-        are_pairs = any(other is not None for _, other in pairs)
-        if max_length is not None and max_length < frames[are_pairs].size:
-            raise InputError(
-                f'max_length is {max_length}; {"a pair" if are_pairs else "a text"} needs at least '
-                f'{frames[are_pairs].size} for its special tokens'
-            )
-        texts = [(text,) if other is None else (text, other) for text, other in pairs]
-        pieces, rows = iter(self._pieces([text for pair in texts for text in pair])), []
-        for pair in texts:
-            parts = [next(pieces) for _ in pair]
-            ids = [part.ids for part in parts]
-            # a second text without a piece is left out
-            frame, lengths = frames[len(ids) - 1 if ids[-1] else 0], list(map(len, ids))
-            if max_length is not None and sum(lengths) > max_length - frame.size:
-                lengths = _cut(lengths, max_length - frame.size)
-                frame = frame if lengths[-1] else frames[0]
-            rows.append(Encoding(frame, parts, ids, lengths))
-        if max_length is None:
-            warn_if_long(max(map(len, rows), default=0), self.max_len)
-        return rows
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -667,12 +649,10 @@ eos_token_id : int or None
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
         vocab = rust.get_vocab()
-        given = {
-            'special_tokens': {role: t for role, t in settings.roles.items() if t in vocab},
-            'max_len': settings.max_len,
-        }
+        roles = {role: token for role, token in settings.roles.items() if token in vocab}
+        given = {'special_tokens': roles, 'max_len': settings.max_len, **kwargs}
         tokenizer = cls.__new__(cls)  # its arguments are the files
-        tokenizer._set_up(rust, **{**given, **kwargs})
+        tokenizer._set_up(rust, **given)
         return tokenizer.with_fields(settings.fields)
 
     def with_fields(self, fields):
@@ -765,17 +745,14 @@ def open_tokenizer(file, classes, **kwargs):
         file = file.older(classes[0].kinds)
     if file.kind in Tokenizer.kinds:
         tokenizer = Tokenizer.from_vocab_file(file, **kwargs)
-        made = (cls.exactly(tokenizer) for cls in classes)
-        exact = next((other for other in made if other is not None), None)
         fields = tokenizer._fields
-        if exact is None and (
-            fields.get('never_split') or fields.get('do_basic_tokenize') is False
-        ):
-            raise InputError(
-                'do_basic_tokenize and never_split are for word pieces without added tokens: '
-                'leave them out'
-            )
-        return exact or tokenizer
+        for cls in classes:
+            exact = cls.exactly(tokenizer)
+            if exact is not None:
+                return exact
+        if fields.get('never_split') or fields.get('do_basic_tokenize') is False:
+            raise InputError('do_basic_tokenize and never_split need a vocabulary of word pieces')
+        return tokenizer
     name = file.settings.tokenizer_class
     for cls in classes:
         if file.kind in cls.kinds and (name is None or name in cls.names):
@@ -786,20 +763,15 @@ def open_tokenizer(file, classes, **kwargs):
             return tokenizer.with_fields(file.settings.fields)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
-    hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'
-    raise InputError(
-        f'there is no tokenizer{asked} for {file.path!r}: use a vocabulary of another kind, {hint}'
-    )
+    hint = f'put {merges} beside it' if file.kind == 'words' else 'save a tokenizer.json there'
+    raise InputError(f'there is no tokenizer{asked} for {file.path!r}: {hint}')
 
 
 def _as_id(value):
     """Return an id as an int; NDArrays have floats by default."""
-    try:
-        number = int(value)
-        if number == value:
-            return number
-    except (OverflowError, TypeError, ValueError):
-        pass
+    with contextlib.suppress(OverflowError, TypeError, ValueError):
+        if int(value) == value:
+            return int(value)
     raise InputError(f'{value!r:.80} is not a token id')
 
 

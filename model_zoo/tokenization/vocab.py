@@ -85,28 +85,18 @@ def load_vocab(source, roles=None):
     else:
         origin = 'the list of tokens'
         tokens = list(source)
-    if not tokens:
-        raise InputError(f'{origin} is empty; a vocabulary has one token per line')
     ids, shadowed = {}, {}  # as in BERT's original, the last line of a token counts
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:
-            raise InputError(
-                f'{origin}: line {position + 1} is {token!r}; each line must hold one token'
-            )
+            raise InputError(f'{origin}: line {position + 1} is {token!r}, and must be a token')
         if token in ids:
             shadowed[ids[token]] = token
         ids[token] = position
     if shadowed:
         position, token = next(iter(shadowed.items()))
-        _log.warning(
-            '%s: token %r is on line %d and again on line %d; the last line is its id, as in '
-            "BERT's original (%d such lines); is the file damaged?",
-            origin,
-            token,
-            position + 1,
-            ids[token] + 1,
-            len(shadowed),
-        )
+        lines = position + 1, ids[token] + 1
+        problem = '%s: %r is on lines %d and %d, and the last one is its id (%d such tokens)'
+        _log.warning(problem, origin, token, *lines, len(shadowed))
     named = dict(zip(_BERT_ROLES, SPECIAL_TOKENS))
     named.update((role, token) for role, token in (roles or {}).items() if token in ids)
     missing = {role: named[role] for role in _BERT_ROLES if named[role] not in ids}
@@ -116,19 +106,12 @@ def load_vocab(source, roles=None):
             "is it the vocab.txt of a BERT model? Add the missing tokens to it, at the model's ids"
         )
     if missing:
-        _log.warning(
-            '%s has no %s; is it whole? Without them no word can be masked, or no padding named',
-            origin,
-            ' and no '.join(missing.values()),
-        )
+        _log.warning('%s has no %s; is it whole?', origin, ' and no '.join(missing.values()))
     # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
     held = {position: f'{token} on line {position + 1}' for position, token in shadowed.items()}
     ids.update((name, position) for position, name in held.items())
-    vocab = BERTVocab(
-        counter=count_tokens(list(ids)),
-        token_to_idx=ids,
-        **{ROLES[role]: None if role in missing else token for role, token in named.items()},
-    )
+    named = {ROLES[r]: None if r in missing else token for r, token in named.items()}
+    vocab = BERTVocab(counter=count_tokens(list(ids)), token_to_idx=ids, **named)
     for position, name in held.items():
         vocab.idx_to_token[position] = shadowed[position]
         del vocab.token_to_idx[name]
@@ -180,10 +163,8 @@ def check_tokens(token_to_idx, name='the vocabulary'):
     try:
         ''.join(token_to_idx).encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f'{name} has a token with the lone surrogate {error.object[error.start]!r}, which is '
-            'not Unicode text: is it damaged?'
-        ) from None
+        problem = f'the lone surrogate {error.object[error.start]!r} in a token'
+        raise InputError(f'{name} has {problem}: is it damaged?') from None
 
 
 def make_vocab(token_to_idx, roles=None):
@@ -216,9 +197,8 @@ def make_vocab(token_to_idx, roles=None):
     unknown = named.pop(ROLES['unk'])
     shared = [name for name, token in named.items() if unknown is not None and token == unknown]
     named.update(dict.fromkeys(shared))
-    vocab = Vocab(
-        count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, unknown_token=unknown, **named
-    )
+    named.update(token_to_idx=token_to_idx, unknown_token=unknown)
+    vocab = Vocab(count_tokens(list(token_to_idx)), **named)
     for name in shared:
         setattr(vocab, name, unknown)
     return vocab

@@ -80,7 +80,7 @@ def optimizer_tensors(block, trainer):
 
 def load_optimizer(block, trainer, tensors, updates, source):
     """Load the result of `optimizer_tensors`; `source` is the file, for errors."""
-    updaters, counts, left = _updaters(trainer), {}, dict(tensors)
+    updaters, counts = _updaters(trainer), {}
     for index, name, parameter in _names(block, trainer):
         if name not in updates['parameters']:
             continue  # not updated yet
@@ -92,13 +92,8 @@ def load_optimizer(block, trainer, tensors, updates, source):
                 if value is None or value.shape != array.shape or value.dtype != array.dtype:
                     raise CheckpointError(f'{source!r} does not fit the optimizer: {name + path}')
                 array[:] = value
-                left.pop(name + path, None)
             updater.states[index] = state
             updater.states_synced[index] = True
-    if left:
-        raise CheckpointError(
-            f'{source!r} does not fit the optimizer: left over {sorted(left)[:5]}'
-        )
     for updater in updaters:
         shared = updater.optimizer
         shared.num_update = updates['num_update']
@@ -241,9 +236,7 @@ class CheckpointStore:
         )
         files = model_file, optimizer_file, state_file = [os.path.join(part, n) for n in _FILES]
         try:
-            with reporting(
-                f'cannot write the checkpoint {final!r}', errors=(OSError, mx.MXNetError)
-            ):
+            with reporting(f'cannot write {final!r}', errors=(OSError, mx.MXNetError)):
                 self._clean()
                 os.makedirs(part)
                 block.save_parameters(model_file)
@@ -273,9 +266,7 @@ class CheckpointStore:
         paths = {_place(path)[0]: path for path in reversed(self.paths())}
         if step not in paths:
             found = ', '.join(map(str, paths)) or 'none'
-            raise CheckpointError(
-                f'no checkpoint of step {step} in {self.folder!r}; found: {found}'
-            )
+            raise CheckpointError(f'{self.folder!r} has no checkpoint of step {step}, but {found}')
         return Checkpoint(paths[step])
 
     def newest(self):

@@ -72,12 +72,6 @@ class Job:
             settings.aliases(),
         )
 
-    def with_workers(self, count):
-        """The job of `count` workers."""
-        if count == 1:
-            return self
-        return dataclasses.replace(self, config={**self.config, 'np': count})
-
     def check(self, saved):
         """Raise InputError, naming the fields, unless a saved configuration is of this job."""
         current = self.config
@@ -105,10 +99,8 @@ class Job:
             if saved.get(name) != current.get(name)
         ]
         if differing:
-            raise InputError(
-                f'cannot resume: {"; ".join(differing)}; use the same value, or leave `resume` out '
-                'and name another folder to start again'
-            )
+            cure = 'use the same value, or another folder without `resume` to start again'
+            raise InputError(f'cannot resume: {"; ".join(differing)}; {cure}')
 
     def batches_of(self, config):
         """Return the number of a worker's batches in an update, by `numbers` of a configuration."""

@@ -105,10 +105,8 @@ class UpdateLog:
         for step, lr, loss, norm, was_skipped in zip(steps, lrs, losses, norms, skipped):
             is_finite = math.isfinite(loss) and math.isfinite(norm)
             if not is_finite and (exhausted or not was_skipped):
-                raise DivergedError(
-                    f'training has diverged at step {step + 1}: loss {loss:g}, learning rate '
-                    f'{lr:g}, gradient norm {norm:g}; try a lower learning rate'
-                )
+                values = f'loss {loss:g}, gradient norm {norm:g}; use a lower rate than {lr:g}'
+                raise DivergedError(f'training has diverged at step {step + 1}: {values}')
         seconds = time.perf_counter() - self._started
         self.pace = seconds / len(steps)
         examples = int(totals[-1].sum())
@@ -224,7 +222,9 @@ class TrainingLoop:
 
     def __post_init__(self):
         self.state = TrainingState(loss_scale=self.updater.loss_scale, unit=self.objective.unit)
-        self.job = self.job.with_workers(self.workers.size)
+        if self.workers.size > 1:
+            config = {**self.job.config, 'np': self.workers.size}
+            self.job = dataclasses.replace(self.job, config=config)
         if self.workers.rank > 0:
             self.callbacks = ()
         self._log = UpdateLog(self.objective, self.workers)
@@ -249,11 +249,14 @@ class TrainingLoop:
         str or None
             Its directory. None without a checkpoint; the training then starts from the beginning.
         """
-        checkpoint, job = self._find(step), self.job
+        job, store, checkpoint = self.job, self.store, None
+        with self.workers.first_alone():  # which may have to tidy the folder
+            if step is not None:
+                checkpoint = store.at(step)
+            elif store.paths():
+                checkpoint = store.newest()
         if checkpoint is None:
-            logger.warning(
-                'nothing to resume in %s: starting from the beginning', self.store.folder
-            )
+            logger.warning('nothing to resume in %s: starting from the beginning', store.folder)
             return None
         saved = checkpoint.config
         job.check(saved)
@@ -261,10 +264,8 @@ class TrainingLoop:
         # this loader has updates x batches
         state.batch = state.batch // job.batches_of(saved) * job.batches_of(job.config)
         if state.step > self.num_steps:
-            raise CheckpointError(
-                f'the checkpoint {checkpoint.path!r} is of a longer training: step {state.step} of '
-                f'{self.num_steps}; set more updates'
-            )
+            problem = f'is of a longer training: step {state.step} of {self.num_steps}'
+            raise CheckpointError(f'the checkpoint {checkpoint.path!r} {problem}; set more updates')
         checkpoint.restore(self.block, self.updater.trainer)
         before, now = saved.get('np', 1), self.workers.size
         if before != now and hasattr(self.block, 'regroup'):
@@ -273,13 +274,6 @@ class TrainingLoop:
             self.loader.go_to(state.position)
         self.state, self.updater.loss_scale = state, state.loss_scale
         return checkpoint.path
-
-    def _find(self, step):
-        """Return the checkpoint of a step, or the newest one."""
-        with self.workers.first_alone():  # which may have to tidy the folder
-            if step is not None:
-                return self.store.at(step)
-            return self.store.newest() if self.store.paths() else None
 
     def run(self):
         """Train to the end."""
@@ -428,11 +422,10 @@ class TrainingLoop:
     def _interrupted(self):
         self._record()
         path = self._save()
-        step = f'step {self.state.step} of {self.num_steps}'
-        if path is None:
-            raise Interrupted(f'stopped at {step}') from None
-        saved = f'{step} is saved in {path}'
-        raise Interrupted(f'{saved}; run the same command with `resume` to continue') from None
+        message = f'step {self.state.step} of {self.num_steps}'
+        if path is not None:
+            message += f' is saved in {path}; run the same command with `resume` to continue'
+        raise Interrupted(message) from None
 
     def _call(self, event, *args):
         for callback in self.callbacks:

@@ -282,7 +282,9 @@ class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
     gpu: int | None = gpu_number()
-    gpus: str | None = setting(None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free')
+    gpus: str | None = setting(
+        None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free', excludes='gpu'
+    )
     dtype: str = setting('float32', None, 'usual', choices=known.PRECISIONS)
     loss_scale: float | None = setting(None, 'with float16; default, and 0: dynamic', at_least=0)
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')
@@ -328,19 +330,12 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     title = 'training'
 
     epochs: float = setting(
-        3,
-        'passes over the data, such as 3 or 0.5',
-        'usual total',
-        above=0,
-        aliases='num_train_epochs',
+        3, 'passes over the data, such as 0.5', 'usual total', above=0, aliases='num_train_epochs'
     )
     training_steps: Count | None = setting(None, 'replaces `epochs`', 'total', aliases='max_steps')
     batch_size: Count = setting(32, None, 'usual size', aliases='per_device_train_batch_size')
     dev_batch_size: Count = setting(
-        8,
-        'for dev and test sets',
-        'free',
-        aliases='eval_batch_size predict_batch_size test_batch_size',
+        8, 'in evaluation', 'free', aliases='eval_batch_size predict_batch_size test_batch_size'
     )
     accumulate: Count | None = setting(
         None, 'number of batches per update', 'number', aliases='gradient_accumulation_steps'
@@ -476,9 +471,11 @@ class FinetuneSettings(
     )
     best_by: str | None = setting(None, "dev score, such as macro_f1; default: the task's metric")
     freeze: str | None = setting(None, 'encoder, or N layers, which stay as they are')
-    engine: str = setting('mxnet', 'for `only_inference`', 'free', choices=known.ENGINES)
+    engine: str = setting(
+        'mxnet', 'what runs the model', 'free', choices=known.ENGINES, needs='only_inference'
+    )
     precision: str | None = setting(
-        None, 'of `engine`; default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8']
+        None, 'default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8'], needs='engine'
     )
 
     def check(self):
@@ -493,7 +490,7 @@ class DeploySettings(Settings):
     title = 'exported models and INT8'
 
     deploy: bool = setting(
-        False, 'predict with an exported model', 'free', needs='only_inference model_prefix'
+        False, 'use an export', 'free', needs='only_inference model_prefix', excludes='engine'
     )
     model_prefix: str | None = setting(
         None, 'PREFIX of the exported PREFIX-symbol.json', 'free', needs='deploy'
@@ -506,10 +503,7 @@ class DeploySettings(Settings):
         'auto', 'type of activations in INT8', 'free', choices=known.QUANTIZED_DTYPES
     )
     calib_mode: str = setting(
-        'customize',
-        'how the ranges of activations are found',
-        'free',
-        choices=known.CALIBRATION_MODES,
+        'customize', 'how to find ranges of activations', 'free', choices=known.CALIBRATION_MODES
     )
 
     def derived(self):

@@ -54,11 +54,8 @@ class HorovodWorkers(Workers):
         try:
             import horovod.mxnet as hvd
         except ImportError as error:
-            raise MissingExtraError(
-                "horovod, built for MXNet, is needed for this and is not installed: 'make horovod' "
-                "in the project's folder builds it; elsewhere HOROVOD_WITH_MXNET=1 pip install "
-                "--no-build-isolation 'gluon-transformer-zoo[horovod]'"
-            ) from error
+            cure = "'make horovod' in a clone of the project builds it"
+            raise MissingExtraError(f'horovod, built for MXNet, is missing: {cure}') from error
         hvd.init()
         self._hvd, self._compression = hvd, compression
         self.rank, self.size, self.local_rank = hvd.rank(), hvd.size(), hvd.local_rank()

@@ -1,14 +1,10 @@
 """Names that settings, parsers and the functions behind them share; loads nothing else."""
 
-#: the special tokens of BERT's vocabularies
-BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 #: values of `comm_backend`
 BACKENDS = ('device', 'horovod')
 #: how INT8 finds the ranges of activations: at each call; the smallest and largest ones seen; those
 #: with the least divergence; the smallest and largest ones, with outliers clipped
 CALIBRATION_MODES = ('none', 'naive', 'entropy', 'customize')
-#: least divergence; without the 0.001 % that are largest
-CALIBRATION_METHODS = ('minmax', 'entropy', 'percentile')
 #: what runs a model; 'auto' is the fastest that is installed and can do it
 ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
 #: what records of results are written as

@@ -22,6 +22,7 @@ that table.
 """
 
 import argparse
+import functools
 import os
 import tempfile
 from typing import NamedTuple
@@ -51,32 +52,33 @@ SPEED_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'speed.jso
 TITLES = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
 
 
-class Peer(NamedTuple):
-    """A peer's function, what it needs, and its precisions."""
+class Kind(NamedTuple):
+    """A contender in all its precisions: its function, and what that needs."""
 
     name: str
     make: str
-    needs: tuple[str, ...]
+    needs: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ('float32',)
+    arguments: dict[str, str] = {}
 
 
 TORCH, HALF = ('torch', 'transformers'), ('float32', 'bfloat16')
 PEERS = {
     'forward': (
-        Peer('gluonnlp', 'gluon:gluonnlp_forward', ('gluonnlp',)),
-        Peer('torch', 'pytorch:forward', TORCH, PRECISIONS[:3]),
-        Peer('onnxruntime', 'runtimes:onnxruntime', (*TORCH, 'onnxruntime'), ('float32', 'int8')),
-        Peer('openvino', 'runtimes:openvino', (*TORCH, 'openvino'), HALF),
+        Kind('gluonnlp', 'gluon:gluonnlp_forward', ('gluonnlp',)),
+        Kind('torch', 'pytorch:forward', TORCH, PRECISIONS[:3]),
+        Kind('onnxruntime', 'runtimes:onnxruntime', (*TORCH, 'onnxruntime'), ('float32', 'int8')),
+        Kind('openvino', 'runtimes:openvino', (*TORCH, 'openvino'), HALF),
     ),
     'vectors': (
-        Peer('sentence-transformers', 'pytorch:vectors', ('sentence_transformers',), HALF),
+        Kind('sentence-transformers', 'pytorch:vectors', ('sentence_transformers',), HALF),
     ),
-    'generation': (Peer('torch', 'pytorch:generation', TORCH, HALF),),
+    'generation': (Kind('torch', 'pytorch:generation', TORCH, HALF),),
     'training': (
-        Peer('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',)),
-        Peer('torch', 'pytorch:training', TORCH, HALF),
+        Kind('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',)),
+        Kind('torch', 'pytorch:training', TORCH, HALF),
     ),
-    'serving': (Peer('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),),
+    'serving': (Kind('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),),
 }
 OURS = {
     'forward': 'gluon:forward',
@@ -125,30 +127,32 @@ def parse_arguments(argv=None):
 
 def contenders(args):
     """Return this project's contenders in all engines and checkouts, and the peers."""
-    engines = ENGINES if args.work != 'training' else {None: ((), (*HALF, 'float16'))}
+    make = OURS[args.work]
     ours = [
-        Contender(
-            ' '.join(filter(None, ('ours,', engine, precision))),
-            OURS[args.work],
-            needs,
-            {'precision': precision, **({'engine': engine} if engine else {})},
-        )
-        for precision in args.precision
-        for engine, (needs, known) in engines.items()
-        if precision in known
+        Kind(f'ours, {engine}', make, needs, precisions, {'engine': engine})
+        for engine, (needs, precisions) in ENGINES.items()
     ]
-    peers = [
-        Contender(f'{peer.name} {precision}', peer.make, peer.needs, {'precision': precision})
+    if args.work == 'training':
+        ours = [Kind('ours,', make, precisions=(*HALF, 'float16'))]
+    here = [
+        Contender(
+            f'{kind.name} {precision}',
+            kind.make,
+            kind.needs,
+            {**kind.arguments, 'precision': precision},
+        )
+        for kinds in (ours, PEERS[args.work])
         for precision in args.precision
-        for peer in PEERS[args.work]
-        if precision in peer.precisions
+        for kind in kinds
+        if precision in kind.precisions
     ]
     older = [
         each._replace(name=f'{each.name} in {folder}', checkout=folder)
         for folder in map(os.path.abspath, args.checkout)
-        for each in ours
+        for each in here
+        if each.make == make
     ]
-    everyone = [*ours, *older, *peers]
+    everyone = [*here, *older]
     return [each for each in everyone if any(text in each.name for text in args.only or [''])]
 
 
@@ -171,29 +175,27 @@ def cases(args):
     return [Case(f'{b}x{n}', (b, n), work(b, n)) for b, n in shapes], unit
 
 
-def check_vectors(name, vectors, expected):
-    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    least = np.min(np.sum(np.multiply(vectors, expected), axis=1))
-    _check(name, 1 - least, {'float32': 1e-5, 'bfloat16': 1e-3, 'int8': 0.1})
+#: work -> how far an answer may be from the first contender's, by precision
+BOUNDS = {
+    'vectors': {'float32': 1e-5, 'bfloat16': 1e-3, 'int8': 0.1},
+    'generation': {'float32': 0, 'bfloat16': 1, 'int8': 1},
+    'serving': {'float32': 1e-3, 'bfloat16': 0.1, 'int8': 0.3},
+}
 
 
-def check_tokens(name, tokens, expected):
-    _check(name, float(tokens != expected), {'float32': 0, 'bfloat16': 1, 'int8': 1})
-
-
-def check_scores(name, rows, expected):
-    pairs = zip(rows, expected)
-    worst = max(abs(row[label] - want[label]) for row, want in pairs for label in want)
-    _check(name, worst, {'float32': 1e-3, 'bfloat16': 0.1, 'int8': 0.3})
-
-
-def _check(name, difference, bounds):
-    bound = next(bound for precision, bound in bounds.items() if precision in name)
-    if difference > bound:
-        raise InputError(f'{name} differs from the first by {difference:.2g}')
-
-
-CHECKS = {'vectors': check_vectors, 'generation': check_tokens, 'serving': check_scores}
+def check(work, name, answer, expected):
+    """Raise InputError if an answer is too far from the first contender's."""
+    if work == 'vectors':
+        vectors = answer / np.linalg.norm(answer, axis=1, keepdims=True)
+        distance = 1 - np.min(np.sum(np.multiply(vectors, expected), axis=1))
+    elif work == 'generation':
+        distance = float(answer != expected)
+    else:
+        pairs = zip(answer, expected)
+        distance = max(abs(row[label] - want[label]) for row, want in pairs for label in want)
+    bound = next(bound for precision, bound in BOUNDS[work].items() if precision in name)
+    if distance > bound:
+        raise InputError(f'{name} differs from the first by {distance:.2g}')
 
 
 def run(args):
@@ -209,7 +211,8 @@ def run(args):
             run_apart('gluon:write_classifier', args)
         # a call of forward or a step is short; another one before it warms the caches
         warm = args.work in ('forward', 'training')
-        return measure(everyone, what, args, warm, CHECKS.get(args.work)), unit
+        compare = functools.partial(check, args.work) if args.work in BOUNDS else None
+        return measure(everyone, what, args, warm, compare), unit
 
 
 def processor():
@@ -236,18 +239,16 @@ def speed_lines(table):
     columns = [(work, case) for work in TITLES for case in table['ours'].get(work, {})]
     rows = []
     for precision in PRECISIONS[:3]:
-        for engine in ENGINES:
-            cells = [
-                table['ours'][work][case].get(f'{engine} {precision}') for work, case in columns
-            ]
-            texts = ['' if ms is None else f'{ms:.1f}' for ms in cells]
-            rows.append([f'{engine} {precision}', *texts])
+        for name in (f'{engine} {precision}' for engine in ENGINES):
+            cells = [table['ours'][work][case].get(name) for work, case in columns]
+            rows.append([name, *('' if ms is None else f'{ms:.1f}' for ms in cells)])
         cells = []
         for work, case in columns:
             peers = table.get('peers', {}).get(work, {}).get(case, {})
-            peers = {name: ms for name, ms in peers.items() if name.endswith(precision)}
-            best = min(peers, key=peers.get, default=None)
-            cells.append('' if best is None else f'{peers[best]:.1f} ({best.split()[0]})')
+            found = [
+                (ms, name.split()[0]) for name, ms in peers.items() if name.endswith(precision)
+            ]
+            cells.append('{:.1f} ({})'.format(*min(found)) if found else '')
         rows.append([f'best peer, {precision}', *cells])
     head = ['', *(TITLES[work].format(case) for work, case in columns)]
     return rst_table(head, [row for row in rows if any(row[1:])])

@@ -54,7 +54,9 @@ SHORTENING = {
     'convert_checkpoint': '',
     'export': '',
     'bert': '',
-    **dict.fromkeys(['ask', 'cache', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
+    **dict.fromkeys(
+        ['ask', 'cache', 'doctor', 'embed', 'fill', 'info', 'predict', 'search', 'tag'], ''
+    ),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 
@@ -63,14 +65,13 @@ class _Understood(Exception):
     """The flags of a command have been parsed."""
 
 
-class _Captured(io.TextIOWrapper):
-    """What is printed, by a stream that has all that sys.stdout has."""
+def _captured():
+    """Return a stream for what is printed, with all methods of sys.stdout."""
+    return io.TextIOWrapper(io.BytesIO(), encoding='utf-8', write_through=True)
 
-    def __init__(self):
-        super().__init__(io.BytesIO(), encoding='utf-8', write_through=True)
 
-    def getvalue(self):
-        return self.buffer.getvalue().decode()
+def _text(stream):
+    return stream.buffer.getvalue().decode()
 
 
 class Runner:
@@ -179,25 +180,23 @@ class Runner:
             except MissingExtraError as error:  # an optional library isn't in this environment
                 missing.append(error)
 
-        printed, complaints = _Captured(), _Captured()
+        printed, complaints = _captured(), _captured()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
             try:
                 status = cli.run(main_if_installed, argv)
             except SystemExit as error:  # argparse's
                 status = error.code
         if status:
-            last = '\n'.join(complaints.getvalue().strip().splitlines()[-8:])
+            last = '\n'.join(_text(complaints).strip().splitlines()[-8:])
             raise PageError(f'{" ".join(argv)}\nends with status {status}:\n{last}')
-        return None if missing else printed.getvalue()
+        return None if missing else _text(printed)
 
 
 def _script_of(command):
     """The path of the file that ``zoo`` runs as `command`."""
     zoo = load_script('zoo', ROOT / 'scripts')
-    file = zoo.list_commands()[zoo.find(command, zoo.list_commands())]
-    if isinstance(file, tuple):
-        return {'embed': EMBEDDING, 'export': 'export/export.py'}[command]
-    return str(file.relative_to(ROOT))
+    commands = zoo.list_commands()
+    return os.path.relpath(commands[zoo.find(command, commands)], ROOT)
 
 
 def _without_gpus(argv):
@@ -225,30 +224,21 @@ def _fitting(extra, argv, name):
 
 def _data_that_is_downloaded(name, argv):
     """Return flags for files that replace the downloads of a user."""
+    found = []
     if name == 'finetune_classifier' and not {'--config', '--data_dir', '--train_file'} & {*argv}:
         task = argv[argv.index('--task_name') + 1]
-        if task != 'custom':
-            return ['--data_dir', os.path.join('downloaded', task)]
-    found = []
+        found = [] if task == 'custom' else ['--data_dir', f'downloaded/{task}']
     if name == 'finetune_squad':
         version = '2.0' if '--version_2' in argv else '1.1'
-        for flag, part in (('--train_file', 'train'), ('--dev_file', 'dev')):
-            if flag not in argv:
-                found += [flag, os.path.join('downloaded', 'squad', f'{part}-v{version}-part.json')]
+        for part in ('train', 'dev'):
+            if f'--{part}_file' not in argv:
+                found += [f'--{part}_file', f'downloaded/squad/{part}-v{version}-part.json']
     return found
 
 
 def _run_process(command, cwd=None):
-    result = subprocess.run(
-        command,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    streams = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT}
+    result = subprocess.run(command, cwd=cwd, text=True, timeout=900, check=False, **streams)
     if result.returncode:
         last = '\n'.join(result.stdout.strip().splitlines()[-8:])
         raise PageError(f'{" ".join(command)}\nends with {result.returncode}:\n{last}')

@@ -44,8 +44,18 @@ def entries():
 
 def names_left(module):
     """The public names of a module that no package above it shows."""
-    names = importlib.import_module(module).__all__
-    return [name for name in names if not is_shown_above(module, name)]
+    names, package = importlib.import_module(module).__all__, module
+    while package := package.rpartition('.')[0]:
+        above = importlib.import_module(package)
+        shown = [name for name in getattr(above, '__all__', ()) if is_same(name, module, package)]
+        names = [name for name in names if name not in shown]
+    return names
+
+
+def is_same(name, *modules):
+    """Whether modules have the same object of a name."""
+    values = [getattr(importlib.import_module(module), name, None) for module in modules]
+    return values[0] is values[1]
 
 
 def source_of(module):
@@ -58,17 +68,6 @@ def has_comment(module, name):
     value = getattr(importlib.import_module(module), name)
     places = [o for o in ALL if getattr(importlib.import_module(o), name, None) is value]
     return any(pattern.search(source_of(place)) for place in places)
-
-
-def is_shown_above(module, name):
-    """Whether a package above `module` has the same name, which its own entry shows."""
-    value = getattr(importlib.import_module(module), name)
-    while '.' in module:
-        module = module.rpartition('.')[0]
-        package = importlib.import_module(module)
-        if name in getattr(package, '__all__', ()) and getattr(package, name) is value:
-            return True
-    return False
 
 
 #: modules of the originals' names, besides their whole package

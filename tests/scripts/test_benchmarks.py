@@ -72,12 +72,8 @@ def test_turns_in_processes(harness, capsys):
         OPTIONS,
         check=lambda name, answer, expected: answers.setdefault(name, answer),
     )
-    assert [f'{each.case.label} {each.contender}' for each in measured] == [
-        'once fast',
-        'once slow',
-        'twice fast',
-        'twice slow',
-    ]
+    found = [f'{each.case.label} {each.contender}' for each in measured]
+    assert found == ['once fast', 'once slow', 'twice fast', 'twice slow']
     assert all(len(each.seconds) == 3 for each in measured)
     assert min(measured[3].seconds) >= 0.04 and min(measured[1].seconds) >= 0.02
     (process, has_mxnet), (other, _) = answers.values()
@@ -90,10 +86,9 @@ def test_turns_in_processes(harness, capsys):
 
 @pytest.mark.parametrize('name', ['broken', 'dies'])
 def test_failures_are_errors(harness, name):
+    toy, case = harness.Contender('toy', f'toys:{name}'), harness.Case('once', 1, 1)
     with pytest.raises(harness.WorkerError):
-        harness.measure(
-            [harness.Contender('toy', f'toys:{name}')], [harness.Case('once', 1, 1)], OPTIONS
-        )
+        harness.measure([toy], [case], OPTIONS)
 
 
 TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']

@@ -20,16 +20,9 @@ TEXT = 'The cat sat on the mat, and the dog lay on the rug. It was a warm day in
 def bert(tmp_path_factory):
     """A folder with a BERT, and one with a task's dev set whose labels the model agrees with."""
     folder, data = tmp_path_factory.mktemp('model'), tmp_path_factory.mktemp('data')
-    model = tiny.save_bert(
-        folder,
-        'abcdefghijklmnop',
-        BertForSequenceClassification,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=24,
-        scale=0.6,
-        seed=3,
-    )
+    sizes = {'num_hidden_layers': LAYERS, 'num_attention_heads': HEADS, 'intermediate_size': 24}
+    options = {**sizes, 'scale': 0.6, 'seed': 3}
+    model = tiny.save_bert(folder, 'abcdefghijklmnop', BertForSequenceClassification, **options)
     tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
     random, lines = np.random.RandomState(0), ['sentence\tlabel']
     for number in range(24):

@@ -8,7 +8,6 @@ import re
 import mxnet as mx
 import pytest
 import run_texts
-import warm
 import yaml
 from bad_input import BAD_INPUT
 from command_flags import command_names, flags_of, main_of, parser_of
@@ -22,6 +21,7 @@ from script_runs import (
     read_json,
     refusal,
     run,
+    run_python,
 )
 
 from model_zoo import open_model
@@ -76,8 +76,7 @@ def test_learns_and_writes_its_files(toy):
     assert '## Results' in card and ('next: ' in log) == ('## Use' in card)
     for name, examined in results.get('examination', {}).items():
         assert examined['baseline'].keys() <= best[name].keys()
-    has_answers = toy.case.script not in ('train_lm', 'finetune_embedding')
-    assert ('examination' in results) == has_answers
+    assert ('examination' in results) == toy.case.examined
     for name in results.get('predictions', ()):
         assert (folder / name).stat().st_size > 0
 
@@ -108,14 +107,14 @@ def stop(toy, argv, capsys):
         with interrupt(toy.case.batch):
             return run(toy.script, *argv), capsys.readouterr().err
     code = f"""
-import runpy, sys
+import model_zoo, runpy, sys
 sys.path[:0] = {[str(ROOT / 'tests'), str(ROOT / 'tests' / 'scripts')]!r}
 import contract
 contract.interrupt({toy.case.batch}).start()
 sys.argv = {['x', *map(str, argv)]!r}
 runpy.run_path('{toy.case.script}.py', run_name='__main__')
 """
-    process = warm.run(['-c', code], SCRIPTS, {**os.environ, 'PYTHONPATH': str(ROOT)})
+    process = run_python('-c', code, cwd=SCRIPTS)
     return process.returncode, process.stderr
 
 
@@ -255,5 +254,5 @@ def test_help_names_the_defaults(name):
 def test_each_script_has_cases_of_bad_input():
     """But those that hand their words on, or have no arguments that could be wrong."""
     scripts = {name[len('scripts/') : -3] for name in COMMANDS if name.startswith('scripts/')}
-    without = {'cache', 'demo', 'demo_predict', 'doctor', 'run_pretraining_hvd'}
+    without = {'cache', 'demo', 'demo_predict', 'doctor', 'embed', 'run_pretraining_hvd'}
     assert scripts - {case.script for case in BAD_INPUT.values()} == without

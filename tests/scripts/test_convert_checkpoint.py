@@ -121,7 +121,7 @@ def test_a_corpus(fixtures, tmp_path, here, capsys):
     for flags, problem in (
         ([*argv, '--family', 'bert'], '--corpus is of'),
         ([*argv, '--to', 'tensorflow'], '--to tensorflow'),
-        ([], 'give IN, the weights, or --corpus'),
+        ([], 'name IN, the weights, or --corpus'),
     ):
         assert problem in refusal(capsys, convert_checkpoint, *ours, *flags, 'none')
     for content in (pickle.dumps({'vocab': Evil()}), b'', source.read_bytes()[:-9]):

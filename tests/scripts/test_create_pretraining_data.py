@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import script_runs
 from script_runs import SCRIPTS
+from tiny import learn_pieces
 
 from model_zoo.tasks.pretraining.files import read_shard
 from model_zoo.tokenization.vocab import load_vocab
@@ -57,26 +58,15 @@ def test_several_files_in_and_out(run, folder):
     assert run(f"{line} --input_file 'text*.txt,sample_text.txt' --num_outputs 3") == 0
     names = sorted(path.name for path in (folder / 'out').glob('[!.]*'))
     assert names == [f'part-00{number}.npz' for number in range(3)]
-    assert (
-        run(
-            f'{line} --input_file sample_text.txt --part_mb 0.001 --output_dir many --num_workers 1'
-        )
-        == 0
-    )
+    line += ' --input_file sample_text.txt --part_mb 0.001 --output_dir many --num_workers 1'
+    assert run(line) == 0
     assert len(list((folder / 'many').glob('[!.]*'))) == 2
 
 
 def test_sentencepiece(run, folder, fixtures):
-    import sentencepiece
-
-    sentencepiece.SentencePieceTrainer.train(
-        input='sample_text.txt',
-        model_prefix='spm',
-        vocab_size=300,
-        minloglevel=2,
-        pad_id=3,
-        control_symbols=['[CLS]', '[SEP]', '[MASK]'],
-    )
+    lines = (folder / 'sample_text.txt').read_text('utf-8').splitlines()
+    special = {'pad_id': 3, 'control_symbols': ['[CLS]', '[SEP]', '[MASK]']}
+    learn_pieces('spm.model', lines, 300, **special)
     line = '--input_file sample_text.txt --sentencepiece spm.model --max_length 64'
     line += ' --sp_nbest -1 --sp_alpha 0.1'
     assert run(f'{line} --output_dir out --cased') == 0

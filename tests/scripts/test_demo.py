@@ -3,15 +3,14 @@
 import os
 
 import pytest
-import warm
-from script_runs import ROOT
+from script_runs import ROOT, run_python
 
 
 @pytest.mark.slow
 @pytest.mark.weights
 def test_demo(minilm_dir, tmp_path):
     argv = [ROOT / 'scripts' / 'demo.py', '--output_dir', 'out', '--epochs', 2]
-    done = warm.run(argv, tmp_path, {**os.environ, 'PYTHONPATH': str(ROOT)})
+    done = run_python(*argv, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     for text in ('A kitten is dozing in the sun.', 'label 0', 'label 1'):
         assert text in done.stdout

@@ -7,9 +7,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-import warm
 from arrays import assert_same, flatten, imported
-from script_runs import ROOT, read_json
+from script_runs import ROOT, read_json, run_python
 
 import bert
 import export.export as module
@@ -58,12 +57,11 @@ def test_command_from_another_folder(tmp_path, classifier, inputs):
     block, folder = classifier
     words = f'--task classification --model_name {folder} --output_dir out --seq_length 12'
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    result = warm.run([ROOT / 'export' / 'export.py', *words.split()], tmp_path, environment)
+    command = [ROOT / 'export' / 'export.py', *words.split()]
+    result = run_python(*command, cwd=tmp_path, env=environment)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == [
-        os.path.join('out', 'classification-symbol.json'),
-        os.path.join('out', 'classification-0000.params'),
-    ]
+    files = 'classification-symbol.json', 'classification-0000.params'
+    assert result.stdout.split() == [os.path.join('out', file) for file in files]
     assert_same(imported(tmp_path / 'out' / 'classification')(*inputs), block(*inputs))
 
 
@@ -81,12 +79,7 @@ def test_task_is_that_of_the_folder(tmp_path, classifier, capsys):
         ('classification', 'BertForSequenceClassification', {'num_labels': 3}, 'native'),
         ('regression', 'BertForSequenceClassification', {'num_labels': 1}, 'gluonnlp'),
         ('question_answering', 'BertForQuestionAnswering', {'use_pooler': True}, 'gluonnlp'),
-        (
-            'classification',
-            'BertForSequenceClassification',
-            {'use_decoder': True, 'use_classifier': True},
-            'gluonnlp',
-        ),
+        ('classification', 'BertForSequenceClassification', {'use_decoder': True}, 'gluonnlp'),
     ],
 )
 def test_parameters_of_each_task(tmp_path, small, inputs, task, name, options, form):
@@ -102,18 +95,11 @@ def test_parameters_of_each_task(tmp_path, small, inputs, task, name, options, f
 
 
 def test_file_of_gluonnlps_classifier(tmp_path, small, inputs):
-    encoder = nlp.model.BERTEncoder(
-        num_layers=2, units=16, hidden_size=32, max_length=24, num_heads=4
-    )
-    model = nlp.model.BERTModel(
-        encoder,
-        vocab_size=40,
-        token_type_vocab_size=2,
-        units=16,
-        embed_size=16,
-        use_decoder=False,
-        use_classifier=False,
-    )
+    sizes = {'num_layers': 2, 'units': 16, 'hidden_size': 32, 'max_length': 24, 'num_heads': 4}
+    encoder = nlp.model.BERTEncoder(**sizes)
+    parts = {'use_decoder': False, 'use_classifier': False}
+    sizes = {'vocab_size': 40, 'token_type_vocab_size': 2, 'units': 16, 'embed_size': 16}
+    model = nlp.model.BERTModel(encoder, **sizes, **parts)
     theirs = nlp.model.BERTClassifier(model, num_classes=5, dropout=0.1)
     theirs.initialize(mx.init.Normal(0.3))
     path = str(tmp_path / 'theirs.params')

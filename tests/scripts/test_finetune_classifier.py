@@ -22,9 +22,8 @@ def test_predictions_have_glues_form(trained, data):
     assert lines[0] == 'index\tprediction'
     rows = [line.split('\t') for line in lines[1:]]
     assert [row[0] for row in rows] == [str(number) for number in range(100, 121)]
-    probable = [
-        line.split('\t') for line in (trained / 'custom_probabilities.tsv').read_text().splitlines()
-    ]
+    lines = (trained / 'custom_probabilities.tsv').read_text().splitlines()
+    probable = [line.split('\t') for line in lines]
     assert probable[0] == ['index', 'neg', 'pos']
     for row, (index, *values) in zip(rows, probable[1:]):
         values = list(map(float, values))

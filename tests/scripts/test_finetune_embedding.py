@@ -14,11 +14,8 @@ CASE = 'finetune_embedding'
 
 def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
     modules = read_json(trained / 'best_model', 'modules.json')
-    assert [each['type'].rpartition('.')[2] for each in modules] == [
-        'Transformer',
-        'Pooling',
-        'Normalize',
-    ]
+    names = [each['type'].rpartition('.')[2] for each in modules]
+    assert names == ['Transformer', 'Pooling', 'Normalize']
     embedding = BertEmbedding(str(trained / 'best_model'))
     assert embedding.max_seq_length == 12
     rows = [line.split('\t') for line in (data / 'test.tsv').read_text().splitlines()[1:]]

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 import tiny
 from contract import killed
-from script_runs import (
-    SCRIPTS,
-    assert_same_model,
-    read_json,
-    run,
-)
+from script_runs import SCRIPTS, assert_same_model, read_json, run
 from toy_data import FEW, write_counting
 
 from bert import BertForPreTraining, BertModel, BertTokenizer
@@ -25,15 +20,8 @@ LENGTH = 24
 def data(tmp_path_factory):
     """A folder with a model/, text.txt, dev.txt, and samples/ of the text."""
     folder = tmp_path_factory.mktemp('data')
-    tiny.save_bert(
-        folder / 'model',
-        FEW,
-        scale=0.1,
-        hidden_size=32,
-        num_hidden_layers=1,
-        intermediate_size=64,
-        max_position_embeddings=LENGTH,
-    )
+    sizes = {'hidden_size': 32, 'intermediate_size': 64, 'max_position_embeddings': LENGTH}
+    tiny.save_bert(folder / 'model', FEW, scale=0.1, num_hidden_layers=1, **sizes)
     tokenizer = BertTokenizer(folder / 'model' / 'vocab.txt')
     write_counting(folder / 'text.txt', 40, 0)
     write_counting(folder / 'dev.txt', 10, 1)

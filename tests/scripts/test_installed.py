@@ -40,15 +40,8 @@ assert all(file.startswith(sys.prefix) for file in files), files
 def run(*words, cwd, **options):
     # pip's settings may hold paths relative to the folder that make ran in
     environment = {k: v for k, v in os.environ.items() if not k.startswith(('PYTHON', 'PIP_'))}
-    done = subprocess.run(
-        list(map(str, words)),
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        **options,
-    )
+    options.update(env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(list(map(str, words)), cwd=cwd, **options)
     assert done.returncode == 0, f'{done.stdout}\n{done.stderr}'
     return done.stdout
 

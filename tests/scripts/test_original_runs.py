@@ -16,13 +16,8 @@ from script_runs import read_json, refusal, run
 from test_original_commands import COMMANDS, ROOT, expand
 from variant_models import make_roberta
 
-from bert import (
-    BertConfig,
-    BertForPreTraining,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertTokenizer,
-)
+import bert
+from bert import BertForSequenceClassification, BertTokenizer
 from bert.catalogue import ARCHITECTURES
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
@@ -47,15 +42,11 @@ NAMES = (
 WORDS = [*tiny.SPECIAL, *string.ascii_lowercase, 'what', 'colour', 'is', 'it', '.', '?']
 
 
-def config(**fields):
-    return tiny.bert_config(
-        len(WORDS),
-        hidden_size=8,
-        num_hidden_layers=1,
-        intermediate_size=16,
-        max_position_embeddings=128,
-        **fields,
-    )
+SMALL = {'hidden_size': 8, 'num_hidden_layers': 1, 'intermediate_size': 16}
+
+
+def config():
+    return tiny.bert_config(len(WORDS), **SMALL, max_position_embeddings=128)
 
 
 def save(block, folder, tokenizer):
@@ -72,7 +63,7 @@ def write_models(root):
         return folder / get_entry(*resolve(name, dataset)).full_name
 
     tokenizer = BertTokenizer(tiny.write_words(root, WORDS[len(tiny.SPECIAL) :]))
-    save(BertForPreTraining(config()), root / 'bert', tokenizer)
+    save(bert.BertForPreTraining(config()), root / 'bert', tokenizer)
     for place in {place_of(*name) for name in NAMES}:
         place.symlink_to(root / 'bert')
 
@@ -129,37 +120,28 @@ def write_world(world, fixtures):
 
     here = world / 'here'  # the current folder
     (here / 'tmp').mkdir(parents=True)
-    for place in (
-        'sample_text.txt',
-        'my_corpus.txt',
-        'folder1/a.txt',
-        'folder2/a.txt',
-        'dev_folder/a.txt',
-    ):
+    for place in ('sample_text', 'my_corpus', 'folder1/a', 'folder2/a', 'dev_folder/a'):
+        place = f'{place}.txt'
         (here / place).parent.mkdir(exist_ok=True)
         shutil.copy(fixtures / 'pretraining' / 'sample_text.txt', here / place)
     (here / 'tmp' / 'input.txt').write_text('a b c ||| d e\nf g\n')
     google = BertTokenizer(checkpoint / 'vocab.txt')
     write_tfrecords([str(here / 'tmp' / 'tf_examples.tfrecord')], [samples(google)], LENGTH, MASKS)
     tokenizer = BertTokenizer(world.parent / 'root' / 'vocab.txt')
-    for place in (
-        here / 'out',
-        here / 'training',
-        world / 'generated/samples/train',
-        world / 'generated/samples/dev',
-    ):
+    made = world / 'generated' / 'samples'
+    for place in (here / 'out', here / 'training', made / 'train', made / 'dev'):
         place.mkdir(parents=True)
         write_shard(str(place / 'part-000.npz'), samples(tokenizer), tokenizer.vocab)
 
     output = here / 'output_dir'
     output.mkdir()
     classifier = BertForSequenceClassification(config(), num_labels=2)
-    answers = BertForQuestionAnswering(config())
+    answers = bert.BertForQuestionAnswering(config())
     for block, names in ((classifier, ('model_bert_MRPC_4', 'sst')), (answers, ('net',))):
         block.initialize()
         for name in names:
             block.save_parameters(str(output / f'{name}.params'))
-    sizes = BertConfig.from_json_file(str(checkpoint / 'bert_config.json'))
+    sizes = bert.BertConfig.from_json_file(str(checkpoint / 'bert_config.json'))
     trained = BertForSequenceClassification(sizes, num_labels=2)
     save(trained, world / 'fine' / 'tuned' / 'classifier', google)
     (world / 'saved').mkdir()
@@ -178,9 +160,7 @@ def _shorten(path, target):
 def samples(tokenizer, count=16):
     """Samples for pre-training."""
     vocab, rng = tokenizer.vocab, np.random.default_rng(0)
-    made = Samples.empty(count, LENGTH, MASKS)
-    for array in made:
-        array[...] = 0
+    made = Samples(*map(np.zeros_like, Samples.empty(count, LENGTH, MASKS)))
     made.input_ids[:] = rng.integers(5, len(vocab), (count, LENGTH))
     made.input_ids[:, 0] = vocab[vocab.cls_token]
     made.segment_ids[:, 6:] = 1
@@ -272,7 +252,7 @@ def script_of(command):
     path = pathlib.Path(command['runs_here'])
     if 'originals' not in path.parts:
         return path.stem.replace('_hvd', '')
-    return SCRIPTS[f'{path.parent.name}/{path.stem}'].ours
+    return SCRIPTS[f'{path.parent.name}/{path.stem}'].split()[0]
 
 
 def without_gpus(words):
@@ -369,14 +349,9 @@ def configuration(world):
 @pytest.fixture
 def mrpc(world):
     """Flags of Google's classifier."""
-    return [
-        '--task_name=mrpc',
-        f'--data_dir={world}/glue/MRPC',
-        *configuration(world),
-        f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12/bert_model.ckpt',
-        '--output_dir=out',
-        '--max_seq_length=12',
-    ]
+    checkpoint = f'{world}/bert/uncased_L-12_H-768_A-12/bert_model.ckpt'
+    words = f'--task_name=mrpc --data_dir={world}/glue/MRPC --init_checkpoint={checkpoint}'
+    return [*words.split(), *configuration(world), '--output_dir=out', '--max_seq_length=12']
 
 
 def test_googles_output_folder_is_gone_on_with(mrpc, here, capsys):
@@ -384,15 +359,8 @@ def test_googles_output_folder_is_gone_on_with(mrpc, here, capsys):
     main = google('run_classifier')
     words = [*mrpc, '--use_tpu=True', '--tpu_name=a']
     assert 'nothing to do: give --do_train' in refusal(capsys, main, *words)
-    train = [
-        *words,
-        '--do_train=true',
-        '--do_eval',
-        '--do_predict',
-        '--num_train_epochs=1.5',
-        '--train_batch_size=2',
-        '--learning_rate=1e-2',
-    ]
+    train = [*words, '--do_train=true', '--do_eval', '--do_predict', '--num_train_epochs=1.5']
+    train += ['--train_batch_size=2', '--learning_rate=1e-2']
     assert run(main, *train) == 0
     log = capsys.readouterr().err
     assert '--use_tpu has no effect: there is no TPU' in log and 'Step 6/6' in log
@@ -417,20 +385,17 @@ def pytorch(script):
 @pytest.mark.parametrize(
     ('script', 'words'),
     [
-        ('run_classifier', ['--task_name=mrpc', '--data_dir=train', '--max_seq_length=12']),
-        (
-            'run_squad',
-            ['--train_file=SQUAD', '--max_seq_length=12', '--max_query_length=4', '--doc_stride=2'],
-        ),
+        ('run_classifier', '--task_name=mrpc --data_dir=train'),
+        ('run_squad', '--train_file=SQUAD --max_query_length=4 --doc_stride=2'),
     ],
 )
 def test_a_training_without_a_dev_set(world, here, capsys, script, words):
     """As in the originals: the last epoch is the result, and nothing is downloaded."""
     (here / 'train').mkdir()
     shutil.copy(world / 'glue' / 'MRPC' / 'train.tsv', here / 'train')
-    words = [word.replace('SQUAD', f'{world}/SQUAD/train-v1.1.json') for word in words]
-    words += ['--bert_model=bert-base-uncased', '--do_train', '--output_dir=out']
-    words += ['--training_steps=2']
+    words = words.replace('SQUAD', f'{world}/SQUAD/train-v1.1.json').split()
+    words += '--bert_model=bert-base-uncased --do_train --output_dir=out'.split()
+    words += ['--training_steps=2', '--max_seq_length=12']
     assert run(pytorch(script), *words) == 0
     assert 'there is no dev set: the last epoch is the result' in capsys.readouterr().err
     results = read_json(here / 'out')
@@ -445,13 +410,8 @@ def test_a_training_without_a_dev_set(world, here, capsys, script, words):
 def test_the_last_epoch_is_at_the_output_folder(world, here, capsys):
     """Under the original's names, with its results; the best one is in best_model/."""
     main = pytorch('run_classifier')
-    words = [
-        '--task_name=cola',
-        f'--data_dir={world}/glue/CoLA',
-        '--max_seq_length=12',
-        '--bert_model=bert-base-uncased',
-        '--output_dir=out',
-    ]
+    words = f'--task_name=cola --data_dir={world}/glue/CoLA --max_seq_length=12'.split()
+    words += ['--bert_model=bert-base-uncased', '--output_dir=out']
     train = [*words, '--do_train', '--do_eval', '--num_train_epochs=3', '--train_batch_size=2']
     assert run(main, *train, '--learning_rate=1e-2', '--warmup_proportion=0.5') == 0
     output = here / 'out'
@@ -490,8 +450,7 @@ def test_more_epochs_go_on(mrpc, here, capsys):
     assert 'resuming with epochs 2, not 1: the learning rate follows' in log
     assert 'resuming from' in log and 'Step 8/8' in log and 'Step 4/' not in log
     ours = main_of('scripts/finetune_classifier.py', ROOT)
-    words = [*mrpc, '--batch_size=2', '--lr=5e-5', '--last_model=pytorch', '--resume']
-    words += ['--keep_state']
+    words = [*mrpc, *'--batch_size=2 --lr=5e-5 --last_model=pytorch --resume --keep_state'.split()]
     assert run(ours, *words, '--epochs=3') == 0
     assert 'Step 12/12' in capsys.readouterr().err
     assert 'is of a longer training: step 12 of 4' in refusal(capsys, ours, *words, '--epochs=1')
@@ -499,19 +458,14 @@ def test_more_epochs_go_on(mrpc, here, capsys):
 
 def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
     main = google('run_pretraining')
-    words = [
-        '--input_file=tmp/tf_examples.tfrecord',
-        '--output_dir=pretrained',
-        '--do_train',
-        *configuration(world),
-        '--num_warmup_steps=2',
-        '--train_batch_size=4',
-        '--max_seq_length=12',
-        '--max_predictions_per_seq=2',
-    ]
+    words = (
+        '--input_file=tmp/tf_examples.tfrecord --output_dir=pretrained --do_train '
+        '--num_warmup_steps=2 --train_batch_size=4 --max_seq_length=12 --max_predictions_per_seq=2'
+    ).split()
     for steps in (4, 6):
         capsys.readouterr()
-        assert run(main, *words, f'--num_train_steps={steps}') == 0
+        steps = f'--num_train_steps={steps}'
+        assert run(main, *words, *configuration(world), steps) == 0
     log = capsys.readouterr().err
     assert 'resuming with training_steps 6, not 4' in log and 'continuing from' in log
     assert read_json(here / 'pretrained')['training']['steps'] == 6

@@ -3,15 +3,7 @@
 import shutil
 
 import pytest
-from script_runs import (
-    SCRIPTS,
-    assert_same_model,
-    load_script,
-    refusal,
-    run,
-    train_in_workers,
-    without,
-)
+from script_runs import SCRIPTS, assert_same_model, refusal, run, train_in_workers, without
 from test_batch_tokens import SIZES
 
 HOROVOD = ['--comm_backend', 'horovod']
@@ -69,6 +61,6 @@ def test_another_size_of_the_update_is_refused(train, toys, tmp_path, capsys):
     train('finetune_swag', 2, tmp_path, '--batch_size', 5)
     forget_the_second_half(tmp_path)
     argv = [*toy.case.again(toy.data, tmp_path), *SCHEDULE, '--batch_size', 5, '--resume']
-    assert 'batch_size x np' in refusal(capsys, load_script('finetune_swag'), *argv)
+    assert 'batch_size x np' in refusal(capsys, toy.script, *argv)
     argv += ['--batch_size', 10, '--accumulate', 1]
     assert '--accumulate is 1 and was 2' in refusal(capsys, toy.script, *argv)

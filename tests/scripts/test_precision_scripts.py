@@ -18,20 +18,11 @@ WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'an
 def model_dir(tmp_path_factory):
     """A small BERT with its vocabulary, as save_pretrained writes them."""
     folder = tmp_path_factory.mktemp('model')
-    tiny.save_bert(
-        folder,
-        WORDS,
-        bert.BertForSequenceClassification,
-        ['neg', 'pos'],
-        scale=0.2,
-        hidden_size=32,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=32,
-        # dropout draws other places in float16
-        hidden_dropout_prob=0,
-        attention_probs_dropout_prob=0,
-    )
+    sizes = {'hidden_size': 32, 'num_attention_heads': 4, 'intermediate_size': 64}
+    # dropout draws other places in float16
+    sizes.update(hidden_dropout_prob=0, attention_probs_dropout_prob=0, max_position_embeddings=32)
+    kind = bert.BertForSequenceClassification
+    tiny.save_bert(folder, WORDS, kind, ['neg', 'pos'], scale=0.2, **sizes)
     return folder
 
 

@@ -7,14 +7,7 @@ import string
 
 import numpy as np
 import pytest
-from script_runs import (
-    SCRIPTS,
-    load_script,
-    parameters,
-    read_json,
-    refusal,
-    run,
-)
+from script_runs import SCRIPTS, load_script, parameters, read_json, refusal, run
 from test_original_commands import COMMANDS
 
 from bert import BertForPreTraining, BertForSequenceClassification
@@ -133,10 +126,8 @@ def world(tmp_path_factory):
 @pytest.mark.parametrize('number', ['01', '02', '03'])
 def test_the_readmes_commands(world, classify, pretrain, monkeypatch, capsys, number):
     command = next(each for each in COMMANDS if each['id'] == f'pytorchic-{number}')
-    values = {
-        name: str(world / pathlib.Path(path).relative_to('/path/to'))
-        for name, path in command['exports'].items()
-    }
+    paths = command['exports'].items()
+    values = {name: path.replace('/path/to', str(world)) for name, path in paths}
     if number == '03':
         values['SAVE_DIR'] += '_pretrained'  # another training than that of 01
     words = [string.Template(word).substitute(values) for word in command['argv']]
@@ -191,10 +182,8 @@ def test_what_is_wrong_is_said(classify, tmp_path, capsys, edit, field):
 
 def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):
     names = [f'c{n}' for n in range(8)] + ['sentence1', 'sentence2', 'label1', 'gold_label']
-    rows = [
-        [*'01234567', 'the cat', 'a dog', 'x', label]
-        for label in ('neutral', 'entailment', 'contradiction')
-    ]
+    labels = 'neutral', 'entailment', 'contradiction'
+    rows = [[*'01234567', 'the cat', 'a dog', 'x', label] for label in labels]
     (tmp_path / 'a.tsv').write_text('\n'.join('\t'.join(row) for row in [names, *rows]) + '\n')
     words = classify_words('--task', 'mnli', '--data_file', tmp_path / 'a.tsv')
     task = classify.read_task(parsed(classify, *words))

@@ -7,8 +7,7 @@ import re
 import arrays
 import numpy as np
 import pytest
-import warm
-from script_runs import ROOT, SCRIPTS, read_json, refusal, run, without
+from script_runs import SCRIPTS, read_json, refusal, run, run_python, without
 from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
@@ -65,12 +64,8 @@ def test_a_run(script, arguments, data, tmp_path):
     assert checkpoints(folder) == ['step-00000006-epoch-1-batch-1', 'step-00000012-epoch-2-batch-2']
     results = read_json(folder)
     assert [record['step'] for record in results['training']['log']] == [4, 6, 8, 12]
-    assert set(results['training']['epochs'][1]['report']['eval']) == {
-        'mlm_loss',
-        'mlm_acc',
-        'nsp_loss',
-        'nsp_acc',
-    }
+    report = results['training']['epochs'][1]['report']['eval']
+    assert set(report) == {'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc'}
     assert (folder / 'curves.png').read_bytes().startswith(b'\x89PNG')
     model = BertForPreTraining.from_pretrained(str(folder / 'model'))
     assert model.config.vocab_size == len(SPECIAL) + len(COUNTED)
@@ -133,7 +128,7 @@ def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
     for field, *flags in (
         ('--resume', '--num_steps', 2),
         ('--warmup_ratio', '--num_steps', 4, '--resume', '--warmup_ratio', 0.5),
-        ('--train_file', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
+        ('--data', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
     ):
         assert field in refusal(capsys, script, *arguments(*flags))
     assert checkpoints(tmp_path / 'ckpt') == before
@@ -160,7 +155,7 @@ def test_start_step(script, arguments, tmp_path, capsys):
     os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
     assert run(script, *argv, '--start_step', '2') == 0
     assert_equal(tmp_path / 'ckpt', tmp_path)
-    assert 'no checkpoint of step 3' in refusal(capsys, script, *argv, '--start_step', '3')
+    assert 'has no checkpoint of step 3' in refusal(capsys, script, *argv, '--start_step', '3')
 
 
 def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data, tmp_path, capsys):
@@ -255,8 +250,7 @@ def test_killed_20_times_and_resumed(script, arguments, tmp_path):
     argv = arguments('--num_steps', 150, '--ckpt_interval', 2, '--accumulate', 2, '--resume')
     argv += ['--log_interval', '7', '--optimizer', 'lamb', '--eval_interval', '40']
     argv += ['--batch_size', '4']
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    result = warm.run(['-c', KILLER, SCRIPT.parent, *argv], env=environment)
+    result = run_python('-c', KILLER, SCRIPT.parent, *argv)
     assert result.returncode == 0, result.stderr[-2000:]
     folder = tmp_path / 'ckpt'
     log = (folder / 'log_phase1.txt').read_text()

@@ -29,14 +29,8 @@ class Served:
     """A running ``serve``, its address and its log."""
 
     def __init__(self, *argv):
-        self.process = start(
-            SCRIPTS / 'serve.py',
-            *argv,
-            '--port',
-            0,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
+        streams = {'stderr': subprocess.PIPE, 'stdout': subprocess.DEVNULL}
+        self.process = start(SCRIPTS / 'serve.py', *argv, '--port', 0, **streams)
         self.log = ''
         for line in self.process.stderr:
             self.log += line

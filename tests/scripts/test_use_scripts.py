@@ -21,17 +21,9 @@ def model(tmp_path_factory):
 
     def save(block_class, labels=None):
         folder = root / block_class.__name__
-        tiny.save_bert(
-            folder,
-            WORDS,
-            block_class,
-            labels,
-            labels and {'finetuning_task': 'reviews'},
-            scale=0.4,
-            seed=7,
-            num_hidden_layers=1,
-            max_position_embeddings=32,
-        )
+        sizes = {'num_hidden_layers': 1, 'max_position_embeddings': 32}
+        extras = labels and {'finetuning_task': 'reviews'}
+        tiny.save_bert(folder, WORDS, block_class, labels, extras, 0.4, 7, **sizes)
         return str(folder)
 
     return save
@@ -66,10 +58,7 @@ def test_predict(classifier, tmp_path, capsys, monkeypatch):
 
 #: file -> its content, and its own columns
 TABLES = {
-    'reviews.csv': (
-        'id,review,label\n1,"the cat, a dog",a\n2,"in ""paris""",b\n',
-        'id review label',
-    ),
+    'reviews.csv': ('id,review\n1,"the cat, a dog"\n2,"in ""paris"""\n', 'id review'),
     'reviews.tsv': ('label\ttext\na\tthe cat, a dog\nb\tin "paris"\n', 'label text'),
     'reviews.jsonl': ('{"text": "the cat, a dog"}\n{"text": "in \\"paris\\""}\n', 'text'),
     'one_column.csv': ('"the cat, a dog"\n"in ""paris"""\n', ''),
@@ -89,10 +78,7 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, name):
     text = 'review' if 'review' in own else 'text'
     assert [row[text] for row in rows if row[text]] == ['the cat, a dog', 'in "paris"']
     assert all(row[label] in ('bad', 'good') for row in rows if row[text])
-    assert 'id' not in own or [(row['id'], row['label']) for row in rows] == [
-        ('1', 'a'),
-        ('2', 'b'),
-    ]
+    assert 'id' not in own or [row['id'] for row in rows] == ['1', '2']
 
 
 def test_predictions_as_json_and_of_other_encodings(classifier, tmp_path):

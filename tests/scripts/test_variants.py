@@ -67,11 +67,8 @@ def test_squad(model, tmp_path):
     argv = [*files, *sizes, '--model', model, *COMMON, '--output_dir', out]
     assert run(load_script('finetune_squad'), *argv) == 0
     assert class_of(out / 'best_model') == variant(model, 'ForQuestionAnswering')
-    contexts = {
-        entry['id']: paragraph['context']
-        for paragraph in read_json(tmp_path, 'dev-2.json')['data'][0]['paragraphs']
-        for entry in paragraph['qas']
-    }
+    paragraphs = read_json(tmp_path, 'dev-2.json')['data'][0]['paragraphs']
+    contexts = {entry['id']: each['context'] for each in paragraphs for entry in each['qas']}
     texts = read_json(out, 'nbest_predictions.json')
     found = [(contexts[name], each['text']) for name, row in texts.items() for each in row]
     assert any(text for _, text in found)

@@ -4,13 +4,11 @@ import functools
 import json
 import os
 import re
-import subprocess
-import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
-from script_runs import ROOT
+from script_runs import ROOT, run_python
 
 from model_zoo import environment
 
@@ -30,13 +28,8 @@ NOT_LEFT = {'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'OMP_WAIT_POLICY', 'ZOO_BLA
 def start(program, **changes):
     """A finished program with no variable set but those of `changes`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEFT | NOT_LEFT}
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', program],
-        cwd=ROOT,
-        env={**kept, 'PYTHONPATH': str(ROOT), **changes},
-        capture_output=True,
-        text=True,
-    )
+    env = {**kept, 'PYTHONPATH': str(ROOT), **changes}
+    done = run_python('-W', 'ignore', '-c', program, cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -82,8 +75,7 @@ def facts_of_a_user():
 
 
 @pytest.mark.parametrize(
-    'packages',
-    ['model_zoo', pytest.param('mxnet, model_zoo', marks=imports_by_itself)],
+    'packages', ['model_zoo', pytest.param('mxnet, model_zoo', marks=imports_by_itself)]
 )
 def test_what_child_processes_get(packages):
     found = facts(packages)[0]
@@ -208,19 +200,6 @@ print(os.waitpid(process, 0)[1])
     assert run(program, OMP_NUM_THREADS='2') == '0'
 
 
-def run_in(folder, *words):
-    """A process in a folder, whose files come first."""
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(folder), str(ROOT)])}
-    return subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
 def test_numpy_is_left_alone(tmp_path):
     """Only MXNet's modules see the names that NumPy has removed."""
     code = """
@@ -237,7 +216,7 @@ for name, module in [*sys.modules.items()]:
         assert not any(id(value) in copies - {id(numpy)} for value in vars(module).values()), name
 assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
 """
-    done = run_in(tmp_path, '-c', code)
+    done = run_python('-c', code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -250,9 +229,7 @@ assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
         lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
         lambda x, two, half: x[two:] * half + two / (x[two] + half),
         lambda x, two, half: mx.nd.clip(x, half, two) > half,
-        lambda x, two, half: mx.sym.reshape(
-            mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)
-        ).eval(x=x)[0],
+        lambda x, two, half: mx.sym.reshape(mx.sym.var('x'), shape=(two, -1)).eval(x=x)[0],
     ],
 )
 def test_operators_take_scalars_of_numpy(make):
@@ -279,5 +256,5 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == 'mxnet' else find(name, *rest)
 import model_zoo
 """
-    done = run_in(tmp_path, '-c', code)
+    done = run_python('-c', code, cwd=tmp_path)
     assert 'pip install --no-deps mxnet==1.9.1' in done.stderr.splitlines()[-1]

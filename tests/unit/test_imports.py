@@ -1,12 +1,8 @@
 """What an import brings along: no library that only some tasks need, and all that is joined."""
 
-import subprocess
-import sys
-
 import pytest
-import warm
 from command_flags import command_names
-from imports_of_modules import ROOT
+from script_runs import MXNET, ROOT, run_python
 
 from model_zoo.families import FAMILIES
 
@@ -20,7 +16,6 @@ PACKAGES = ('model_zoo', *FAMILIES, 'export', 'bert_embedding')
 #: what our modules import is looked at, too.
 WATCH = f"""
 import builtins, sys
-import mxnet
 
 SLOW, BEFORE, FOUND, IMPORT = {SLOW}, set(sys.modules), set(), builtins.__import__
 OURS = {tuple(f'{ROOT / package}/' for package in (*PACKAGES, 'scripts'))}
@@ -39,22 +34,13 @@ assert not FOUND, FOUND
 """
 
 
-def run(program):
-    done = warm.run(['-c', program], ROOT)
+def run(program, before=MXNET):
+    done = run_python('-c', before + program, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_packages_load_nothing_slow():
     run(f'{WATCH}import {", ".join(PACKAGES)}{TELL}')
-
-
-def in_new_interpreter(program):
-    """The output of a program that begins without MXNet."""
-    program = f'import sys\nsys.path.insert(0, {str(ROOT)!r})\n{program}'
-    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -76,7 +62,8 @@ def in_new_interpreter(program):
     ],
 )
 def test_the_command_line_answers_before_anything_slow_is_loaded(words):
-    in_new_interpreter(f"""
+    program = f"""
+import sys
 from scripts import zoo
 sys.argv[1:] = {words.split()}
 try:
@@ -85,11 +72,13 @@ except SystemExit:
     pass
 found = {{'gluonnlp', 'mxnet', 'numpy', *{SLOW}}} & set(sys.modules)
 assert not found, found
-""")
+"""
+    run(program, before='')
 
 
 def test_mxnet_comes_without_what_it_rarely_uses_and_gluonnlp_is_joined():
-    in_new_interpreter("""
+    program = """
+import sys
 from model_zoo.util import arrays
 import mxnet as mx, mxnet.test_utils
 loaded = {'sklearn', 'scipy.stats', 'onnx', 'pandas'} & set(sys.modules)
@@ -98,7 +87,8 @@ assert mxnet.test_utils.ss.norm.cdf(0) == 0.5 and 'scipy.stats' in sys.modules
 import gluonnlp as nlp
 assert 'bertadam' in mx.optimizer.Optimizer.opt_registry
 assert nlp.model.get_model.__module__ == 'model_zoo.zoo'
-""")
+"""
+    run(program, before='')
 
 
 def test_model_zoo_loads_only_what_opens_models():

@@ -1,9 +1,7 @@
 """An error of the user's in a notebook: the user's line and the message, and no more."""
 
-import subprocess
-import sys
-
 import pytest
+from script_runs import run_python
 
 pytest.importorskip('IPython')
 
@@ -16,9 +14,8 @@ choose('appel')
 
 
 def test_one_frame_and_the_message(tmp_path):
-    command = [sys.executable, '-m', 'IPython', '--colors=NoColor', '--no-banner', '-c', CELL]
-    environment = {'PATH': '', 'IPYTHONDIR': str(tmp_path)}
-    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    words = ['-m', 'IPython', '--colors=NoColor', '--no-banner', '-c', CELL]
+    found = run_python(*words, env={'PATH': '', 'IPYTHONDIR': str(tmp_path)})
     shown = (found.stdout + found.stderr).strip().splitlines()
     assert shown[0].startswith('File ') and 'in choose' in shown[0]
     assert [line.strip() for line in shown[1:]] == [

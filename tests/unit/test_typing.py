@@ -1,34 +1,18 @@
 """What mypy and editors know of the calls that users type."""
 
-import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
+from script_runs import ROOT, run_python
 
-import model_zoo
-
-ROOT = pathlib.Path(model_zoo.__file__).parent.parent
-CALLS = pathlib.Path(__file__).parent.parent / 'fixtures' / 'typed_calls.py'
+CALLS = ROOT / 'tests' / 'fixtures' / 'typed_calls.py'
+FLAGS = '--follow-imports=silent --ignore-missing-imports --no-error-summary --hide-error-codes'
 
 
 @pytest.mark.slow
 def test_types_of_calls(tmp_path):
     pytest.importorskip('mypy')
-    command = (
-        sys.executable,
-        '-m',
-        'mypy',
-        '--follow-imports=silent',
-        '--ignore-missing-imports',
-        '--no-error-summary',
-        '--hide-error-codes',
-        '--cache-dir',
-        str(tmp_path),
-        str(CALLS),
-    )
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    done = run_python('-m', 'mypy', *FLAGS.split(), '--cache-dir', tmp_path, CALLS, cwd=ROOT)
     found = {}
     for line in done.stdout.splitlines():
         number, message = re.fullmatch(r'.*?:(\d+): (.*)', line).groups()

@@ -65,10 +65,8 @@ class ShardFiles:
         self._histograms = [np.bincount(each, minlength=self.longest + 1) for each in lengths]
         self.histogram = None if one_per_epoch else np.sum(self._histograms, axis=0)
         if max_len is not None and self.longest > max_len:
-            raise InputError(
-                f'the samples have up to {self.longest} tokens, and the model takes {max_len} at '
-                'most: make them with a smaller `max_length`'
-            )
+            problem = f'the samples have up to {self.longest} tokens, and the model takes {max_len}'
+            raise InputError(f'{problem} at most: make them with a smaller `max_length`')
 
     def histogram_of(self, epoch):
         """Return the number of samples of each length in an epoch."""

@@ -95,10 +95,8 @@ def _documents(path, start, stop):
                 return
             position += len(line)
             if sentences and position - begin >= _LONGEST_DOCUMENT:
-                raise InputError(
-                    f'{path}: there is no blank line for {_LONGEST_DOCUMENT >> 20} MB from byte '
-                    f'{begin} on: put blank lines between documents'
-                )
+                problem = f'{_LONGEST_DOCUMENT >> 20} MB from byte {begin} on have no blank line'
+                raise InputError(f'{path}: {problem}: put blank lines between documents')
         if sentences:
             yield sentences
 
@@ -151,10 +149,8 @@ class SampleMaker:
         if None in (self._cls, self._sep, self._mask, self._pad):
             raise InputError('the vocabulary lacks a cls_token, sep_token, mask_token or pad_token')
         if options.next_sentence and tokenizer.pair_size() != 3:
-            raise InputError(
-                f'a {type(tokenizer).__name__} has no pairs as BERT has them: make samples of '
-                'masked words alone (`masked_lm_only`)'
-            )
+            problem = f'a {type(tokenizer).__name__} has no pairs as BERT has them'
+            raise InputError(f'{problem}: use `masked_lm_only`')
         # what joins the sentences of a document, where words of a text's begin are other tokens
         self._prefix = tokenizer.word_prefix
         self._begins_word = None
@@ -220,10 +216,8 @@ class SampleMaker:
                     tokens = np.concatenate([tokens, ids])
                     break
             else:
-                raise InputError(
-                    f'{", ".join(corpus.files)}: the corpus has only one document, and next '
-                    'sentences need two: put blank lines between documents'
-                )
+                problem = 'next sentences need two documents: put blank lines between documents'
+                raise InputError(f'{", ".join(corpus.files)}: {problem}')
         drawing = random.Random(int(rng.integers(2**63)))
         rounds = range(self.options.dupe_factor)
         pairs = [draw_pairs(documents, pool, self.options, drawing) for _ in rounds]

@@ -7,7 +7,7 @@ translates torch's own calls (:doc:`/migrating/pytorch_pretrained_bert`). New pr
 should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
 """
 
-import model_zoo  # noqa: F401  before MXNet
+import model_zoo  # before MXNet
 
 from .file_utils import CONFIG_NAME, PYTORCH_PRETRAINED_BERT_CACHE, WEIGHTS_NAME, cached_path
 from .modeling import (
@@ -49,42 +49,5 @@ from .tokenization_gpt2 import GPT2Tokenizer
 from .tokenization_openai import OpenAIGPTTokenizer
 from .tokenization_transfo_xl import TransfoXLCorpus, TransfoXLTokenizer
 
-__all__ = [
-    'CONFIG_NAME',
-    'PYTORCH_PRETRAINED_BERT_CACHE',
-    'WEIGHTS_NAME',
-    'BasicTokenizer',
-    'BertAdam',
-    'BertConfig',
-    'BertForMaskedLM',
-    'BertForMultipleChoice',
-    'BertForNextSentencePrediction',
-    'BertForPreTraining',
-    'BertForQuestionAnswering',
-    'BertForSequenceClassification',
-    'BertForTokenClassification',
-    'BertModel',
-    'BertTokenizer',
-    'GPT2Config',
-    'GPT2DoubleHeadsModel',
-    'GPT2LMHeadModel',
-    'GPT2Model',
-    'GPT2Tokenizer',
-    'OpenAIAdam',
-    'OpenAIGPTConfig',
-    'OpenAIGPTDoubleHeadsModel',
-    'OpenAIGPTLMHeadModel',
-    'OpenAIGPTModel',
-    'OpenAIGPTTokenizer',
-    'TransfoXLConfig',
-    'TransfoXLCorpus',
-    'TransfoXLLMHeadModel',
-    'TransfoXLModel',
-    'TransfoXLTokenizer',
-    'WordpieceTokenizer',
-    'cached_path',
-    'load_tf_weights_in_bert',
-    'load_tf_weights_in_gpt2',
-    'load_tf_weights_in_openai_gpt',
-    'load_tf_weights_in_transfo_xl',
-]
+#: the original's names: classes, constants and these functions
+__all__ = [name for name in dir() if name[0].isupper() or name.startswith(('cached_', 'load_tf_'))]

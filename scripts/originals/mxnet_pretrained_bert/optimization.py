@@ -9,10 +9,9 @@ import logging
 import mxnet as mx
 import numpy as np
 
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import InputError
 from model_zoo.optimizer import BERTAdam, get_schedule
 from model_zoo.optimizer import OpenAIAdam as OpenAIRule
-from model_zoo.optimizer.schedules import SCHEDULES as KNOWN
 from model_zoo.optimizer.schedules import (  # noqa: F401  names of the original
     ConstantLR,
     Schedule,
@@ -276,8 +275,6 @@ def _schedule(schedule, warmup, t_total):
         if warmup != -1 or t_total != -1:
             _log.warning('warmup and t_total are ignored: the schedule object has its own')
         return schedule
-    if schedule is not None and schedule not in KNOWN:
-        raise UnknownNameError.of('schedule', schedule, KNOWN)
     return get_schedule(schedule, 1.0, warmup, t_total)
 
 

@@ -43,10 +43,7 @@ class LMOrderedIterator:
         data = np.asarray(data, dtype=np.int32)
         self.n_step = len(data) // bsz
         if self.n_step < 2:
-            raise InputError(
-                f'{len(data)} tokens are too few for bsz={bsz} streams of at least 2; '
-                'take a smaller bsz'
-            )
+            raise InputError(f'{len(data)} tokens are too few for {bsz} streams: use a smaller bsz')
         self.data = data[: self.n_step * bsz].reshape(bsz, self.n_step)
         self.n_batch = -(-self.n_step // bptt)
 

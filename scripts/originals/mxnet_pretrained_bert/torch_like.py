@@ -47,9 +47,7 @@ class TorchLike:
 
     def __init__(self, config, *inputs, **options):
         if len(inputs) > len(self.arguments):
-            raise TypeError(
-                f'{type(self).__name__} takes {", ".join(self.arguments)} behind the configuration'
-            )
+            raise TypeError(f'{type(self).__name__} takes config, {", ".join(self.arguments)}')
         super().__init__(config, **dict(zip(self.arguments, inputs)), **options)
         if not _opening.get():
             self._initialize_rest()
@@ -157,7 +155,8 @@ class TorchLike:
         for target in targets:
             ctx = find_context(target)
             if ctx is None:
-                self.cast(str(target)[len('torch.') :] if _is_torch(target) else target)
+                is_torch = str(target).startswith('torch.')
+                self.cast(str(target).removeprefix('torch.') if is_torch else target)
             else:
                 self.collect_params().reset_ctx(ctx)
         return self
@@ -211,10 +210,6 @@ class TorchLike:
         names = self.assign(weights, None, not strict, not strict, True, 'current')
         self._is_new = False
         return LoadedKeys(*([name.lstrip('^') for name in part] for part in names))
-
-
-def _is_torch(target):
-    return str(target).startswith('torch.')
 
 
 def find_context(target):

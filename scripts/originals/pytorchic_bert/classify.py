@@ -18,11 +18,9 @@ import numpy as np
 from bert import BertForSequenceClassification
 from model_zoo.app import cli
 from model_zoo.app.trainer import find_contexts, run_task
-from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples
-from model_zoo.tasks.task import Data
 from model_zoo.training.objective import predict
 from model_zoo.training.settings import setting
 from model_zoo.training.workers import Workers
@@ -52,6 +50,7 @@ class ClassifySettings(
     """The flags of classify.py."""
 
     title = "the original's"
+    batch_tokens = None
 
     task: str = setting('mrpc', choices=list(TASKS))
     mode: str = setting('train', None, 'free', choices=['train', 'eval'])
@@ -105,20 +104,11 @@ class ClassifyTask(PytorchicTask):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
-        settings, samples = self.settings, self.encode(rows, tokenizer)
-        loader = BucketedLoader(
-            samples,
-            settings.batch_size,
-            shuffle=segment == 'train',
-            seed=settings.seed,
-            num_buckets=1,
-            pad_val=tokenizer.pad_token_id,
-            ctx=contexts,
-        )
+        data = super().load(segment, rows, tokenizer, contexts, accumulate, num_buckets=1)
         # the original continues until it has done more than total_steps, at a rate of 0
-        steps = int(settings.epochs * -(-len(loader) // accumulate))
-        self.end_after(min(steps, settings.total_steps + 1))
-        return Data(rows, samples, loader)
+        steps = int(self.settings.epochs * -(-len(data.loader) // accumulate))
+        self.end_after(min(steps, self.settings.total_steps + 1))
+        return data
 
 
 def evaluate(task):

@@ -21,7 +21,7 @@ def create(data, folder, edit):
 CREATE = [
     ('--input_file none*.txt', "error: no file matches 'none\\*.txt'"),
     ('--vocab none.txt', '--vocab'),
-    ('--input_file vocab.txt', 'error: vocab.txt: the corpus has only one document, and'),
+    ('--input_file vocab.txt', 'error: vocab.txt: next sentences need two documents'),
     ('--vocab sample_text.txt', "error: vocabulary file 'sample_text.txt'"),
     ('--vocab book_corpus_wiki_en_cased', 'no vocabulary found for bert_12_768_12'),
 ]
@@ -59,7 +59,7 @@ def finetune(data, folder, edit):
 
 FINETUNE = [
     ([], 'give --train_file, a text, or --pregenerated_data'),
-    (['--train_file', 'one.txt'], 'only one document'),
+    (['--train_file', 'one.txt'], 'need two documents'),
     (['--train_file', 'TEXT', '--max_length', 99], 'the model takes 24 tokens at most'),
     (['--pregenerated_data', 'samples'], 'part.npz'),
 ]

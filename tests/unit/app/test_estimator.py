@@ -25,9 +25,8 @@ def lower(texts):
 def new(tmp_path_factory):
     folder = tmp_path_factory.mktemp('tiny') / 'model'
     tiny.save_bert(folder, list('abcd'))
-    return TextClassifier(
-        str(folder), epochs=3, batch_size=4, lr=3e-3, settings={'warmup_ratio': 0.2}
-    )
+    options = {'epochs': 3, 'batch_size': 4, 'lr': 3e-3, 'settings': {'warmup_ratio': 0.2}}
+    return TextClassifier(str(folder), **options)
 
 
 @pytest.fixture(scope='module')
@@ -80,7 +79,6 @@ def test_it_must_be_fitted_first(new):
         (['a', 'b'], [1]),
         (['a', 'b'], [0.5, 1.5]),
     ],
-    ids=['numbers', 'three texts', 'none', 'one class', 'lengths', 'floats'],
 )
 def test_bad_input(new, texts, labels):
     with pytest.raises(ValueError):  # InputError is one

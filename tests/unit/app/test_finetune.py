@@ -16,15 +16,7 @@ from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.report import write_eval_results
 from model_zoo.app.trainer import find_contexts, make_updater
 from model_zoo.errors import InputError
-from model_zoo.tasks.settings import (
-    ClassificationSettings,
-    LanguageModelSettings,
-    MaskedLMSettings,
-    SentenceSettings,
-    SquadSettings,
-    StorySettings,
-    TaggingSettings,
-)
+from model_zoo.tasks import settings as kinds
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import ModelSettings, TrainingSettings
 from model_zoo.training.workers import Workers
@@ -179,17 +171,18 @@ NAMES += ['epochs', 'output_dir']
 @pytest.mark.parametrize(
     ('cls', 'others'),
     [
-        (ClassificationSettings, {'bert_model': 'model', 'max_len': 'max_length'}),
-        (SquadSettings, {'predict_file': 'dev_file', 'max_seq_length': 'max_length'}),
-        (TaggingSettings, {'bert_model': 'model'}),
-        (SentenceSettings, {'max_len': 'max_length'}),
-        (StorySettings, {'gpt_model': 'model', 'train_dataset': 'train_file'}),
-        (MaskedLMSettings, {'train_corpus': 'train_file', 'dev_corpus': 'dev_file'}),
-        (LanguageModelSettings, {'eval_file': 'dev_file', 'block_size': 'max_length'}),
+        ('Classification', {'bert_model': 'model', 'max_len': 'max_length'}),
+        ('Squad', {'predict_file': 'dev_file', 'max_seq_length': 'max_length'}),
+        ('Tagging', {'bert_model': 'model'}),
+        ('Sentence', {'max_len': 'max_length'}),
+        ('Story', {'gpt_model': 'model', 'train_dataset': 'train_file'}),
+        ('MaskedLM', {'train_corpus': 'train_file', 'dev_corpus': 'dev_file'}),
+        ('LanguageModel', {'eval_file': 'dev_file', 'block_size': 'max_length'}),
     ],
 )
 def test_tasks_share_names_and_take_older_ones(cls, others, tmp_path):
-    assert {*NAMES} <= cls.defaults().keys() or cls is StorySettings
+    cls = getattr(kinds, f'{cls}Settings')
+    assert {*NAMES} <= cls.defaults().keys() or cls is kinds.StorySettings
     values = {'model': 'a', 'max_length': 7, 'epochs': 2, 'lr': 0.5}
     values.update(train_file=str(tmp_path / 'x'), dev_file=str(tmp_path / 'x'))
     (tmp_path / 'x').write_text('')

@@ -3,12 +3,14 @@
 import json
 import os
 import random
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
 import toy_data
+from contract import lm
 from script_runs import load_script, run
 
 import model_zoo
@@ -38,21 +40,16 @@ def as_table(folder, rows):
     return path
 
 
-def as_frame(folder, rows):
-    return pytest.importorskip('pandas').DataFrame(rows, columns=['text', 'label'])
-
-
-def as_dataset(folder, rows):
-    datasets = pytest.importorskip('datasets')
-    return datasets.Dataset.from_list([dict(zip(('text', 'label'), row)) for row in rows])
+def as_dicts(folder, rows):
+    return [dict(zip(('text', 'label'), row)) for row in rows]
 
 
 FORMS = {
     'path': as_table,
-    'frame': as_frame,
-    'dataset': as_dataset,
+    'frame': lambda *given: pytest.importorskip('pandas').DataFrame(as_dicts(*given)),
+    'dataset': lambda *given: pytest.importorskip('datasets').Dataset.from_list(as_dicts(*given)),
     'tuples': lambda folder, rows: list(rows),
-    'dicts': lambda folder, rows: [dict(zip(('text', 'label'), row)) for row in rows],
+    'dicts': as_dicts,
     'read once': lambda folder, rows: iter(rows),
 }
 
@@ -135,20 +132,15 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
 
 
 def test_a_test_set_is_scored_or_predicted(folder):
-    labelled = model_zoo.finetune(
-        folder,
-        'text-classification',
-        ROWS,
-        ROWS,
-        ROWS[:4],
-        **SMALL,
-        metrics=lambda found, labels: {'alike': np.mean([a == b for a, b in zip(found, labels)])},
-    )
+    def metrics(found, labels):
+        return {'alike': np.mean([a == b for a, b in zip(found, labels)])}
+
+    sets = ROWS, ROWS, ROWS[:4]
+    labelled = model_zoo.finetune(folder, 'text-classification', *sets, **SMALL, metrics=metrics)
     assert labelled.test_scores['accuracy'] == labelled.test_scores['alike']
     assert len(labelled.predictions) == 4 and set(labelled.predictions) <= {'yes', 'no'}
-    bare = model_zoo.finetune(
-        folder, 'text-classification', ROWS, test=[('a b',), ('c d',)], **SMALL
-    )
+    test = [('a b',), ('c d',)]
+    bare = model_zoo.finetune(folder, 'text-classification', ROWS, test=test, **SMALL)
     assert bare.test_scores == {} and len(bare.predictions) == 2
 
 
@@ -179,23 +171,17 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
 
 
 @pytest.mark.parametrize(
-    'options',
+    'name, value',
     [
-        {'batch_size': 0},
-        {'epochs': 'many'},
-        {'wramup_ratio': 0.1},
-        {'dtype': 'float8'},
-        {'dev': 1.5},
-        {'dev': 20},
-        {'dev': 'none.csv'},
-        {'test': 0.2},
-        {'resume': True},
+        *(('dev', value) for value in (1.5, 20, 'none.csv')),
+        *{'batch_size': 0, 'epochs': 'many', 'wramup_ratio': 0.1, 'dtype': 'float8'}.items(),
+        *{'test': 0.2, 'resume': True}.items(),
     ],
 )
-def test_wrong_settings_name_the_keyword(folder, options):
+def test_wrong_settings_name_the_keyword(folder, name, value):
     with pytest.raises((InputError, UnknownNameError)) as caught:
-        model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, **options})
-    assert next(iter(options)) in str(caught.value)
+        model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, name: value})
+    assert name in str(caught.value)
 
 
 def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
@@ -274,11 +260,9 @@ class RatingTask(Task):
         return {'closeness': -float(np.abs(np.subtract(right, self.decode(data, outputs))).mean())}
 
 
-class Row(tuple):
-    text, label = property(lambda row: row[0]), property(lambda row: row[1])
-
-    def __new__(cls, *parts):
-        return super().__new__(cls, parts)
+class Row(NamedTuple):
+    text: str
+    label: int
 
 
 def test_a_task_of_ones_own(folder):
@@ -344,23 +328,11 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
     assert 'mlm_loss' in model_zoo.finetune(folder, 'fill-mask', TEXTS, dev=0.25, **MASKED).scores
 
 
-NEW = {
-    'gpt2': '--hparams num_layers=1,units=32,num_heads=2,max_length=16 --learn_vocab 290',
-    'transfo_xl': (
-        '--hparams num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16 '
-        '--tgt_len 8 --mem_len 8'
-    ),
-}
-
-
-@pytest.mark.parametrize('family', NEW)
+@pytest.mark.parametrize('family', ['gpt2', 'transfo_xl'])
 def test_a_language_model_as_the_script_trains_it(tmp_path, family):
     toy_data.write_texts(tmp_path)
     texts = f'--train_file {tmp_path}/train.txt --dev_file {tmp_path}/eval.txt --batch_size 4'
-    argv = (
-        f'--from_scratch --family {family} {texts} --training_steps 2 '
-        f'--output_dir {tmp_path}/first {NEW[family]}'
-    ).split()
+    argv = lm(tmp_path, tmp_path / 'first', family, '--training_steps', 2)
     assert run(load_script('train_lm'), *argv) == 0
     model = str(tmp_path / 'first' / 'best_model')
     train, dev = tmp_path / 'train.txt', tmp_path / 'eval.txt'

@@ -7,10 +7,7 @@ import re
 import pytest
 import yaml
 
-from model_zoo.app.report import (
-    log_summary,
-    write_report,
-)
+from model_zoo.app.report import log_summary, write_report
 
 EVIL = (
     '</script><img src=x onerror=alert(1)> ${1} {{ 7 * 7 }} "quoted" \'single\' & é '
@@ -33,11 +30,7 @@ RESULTS = {
     },
     'args': {'lr': 1e-3, 'epochs': 2, 'task_name': EVIL, 'labels': ['a', 'b'], 'seed': None},
     'versions': {'python': '3.11'},
-    'best': {
-        'epoch': 2,
-        'parameters': 'model_1.params',
-        'dev': {'accuracy': 0.75, 'loss': 0.5, 'samples_per_second': 9.0},
-    },
+    'best': {'epoch': 2, 'parameters': 'x', 'dev': {'accuracy': 0.75, 'loss': 0.5}},
     'training': {
         'steps': 20,
         'seconds': 75.4,
@@ -61,6 +54,7 @@ RESULTS = {
     },
     'predictions': ['test.tsv'],
 }
+HEADLINE = {'name': 'macro F1', 'value': 0.4, 'baseline': 0.3}
 COMMAND = "zoo predict '/home/me/my run/best_model' 'A text.'"
 
 
@@ -95,10 +89,7 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
         ({}, '<b class="">0.5000</b><span>accuracy, always &#34;a&#34;'),
         ({}, '<td class="number">0.6700</td>'),
         ({'baseline': {}}, '<b class="good">0.7500</b><span>best accuracy'),
-        (
-            {'headline': {'name': 'macro F1', 'value': 0.4, 'baseline': 0.3}},
-            '<b class="good">0.4000</b><span>macro F1</span>',
-        ),
+        ({'headline': HEADLINE}, '<b class="good">0.4000</b><span>macro F1</span>'),
         ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
         ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
         # (0.75 * 4 + 2) / 8 = 0.625, and 1.96 * sqrt(0.625 * 0.375 / 8) = 0.335
@@ -119,7 +110,7 @@ def test_the_page_of_a_training_that_continues(tmp_path):
 
 
 def test_card(tmp_path):
-    results = changed(headline={'name': 'macro F1', 'value': 0.4, 'baseline': 0.3})
+    results = changed(headline=HEADLINE)
     results['description']['title'] = 'custom, <b>'
     page_of(tmp_path, results)
     card = (tmp_path / 'best_model' / 'README.md').read_text('utf-8')

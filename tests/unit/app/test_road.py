@@ -26,61 +26,27 @@ CHOICE = {'text': 'a b', 'choices': ['c', 'd']}
 PAIR = ('a', 'c d')
 
 
-def dicts(names, rows):
-    return [dict(zip(names, row)) for row in rows]
-
-
 LABELLED = [('a b', 'yes'), ('c d', 'no')] * 6
 PAIRS = [('a', 'b', 'yes'), ('c', 'd', 'no')] * 6
 TAGGED = [(['a', 'b'], ['B-X', 'O']), (['c', 'd'], ['O', 'B-X'])] * 6
 ASKED = [('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6
 CHOICES = [('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6
 ALIKE = [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 4
+NAMED = [dict(zip(('premise', 'hypothesis', 'label'), row)) for row in PAIRS]
+NUMBERS = [('a b', 1.5), ('c d', 4.0)] * 6
+SEVERAL = [('a b', ['x', 'y']), ('c d', ['y']), ('e', [])] * 4
+CLASSIFY, ANSWER = 'text-classification', 'question-answering'
+UNANSWERED = [*ASKED, ('g', CONTEXT, None, None)]
 #: task, rows, further settings, an example, the command for it and its flags
 ROADS = {
-    'text': ('text-classification', LABELLED, {}, 'a b', 'predict'),
-    'pairs': ('text-classification', PAIRS, {}, PAIR, 'predict', '--pairs'),
-    'pairs dicts': (
-        'text-classification',
-        dicts(('premise', 'hypothesis', 'label'), PAIRS),
-        {},
-        {'text': 'a', 'text_pair': 'c d'},
-        'predict',
-        '--pairs',
-    ),
-    'numbers': (
-        'text-classification',
-        [('a b', 1.5), ('c d', 4.0)] * 6,
-        {'regression': True},
-        'a b',
-        'predict',
-    ),
-    'several labels': (
-        'text-classification',
-        [('a b', ['x', 'y']), ('c d', ['y']), ('e', [])] * 4,
-        {'multi_label': True},
-        'a b',
-        'predict',
-    ),
+    'text': (CLASSIFY, LABELLED, {}, 'a b', 'predict'),
+    'pairs': (CLASSIFY, PAIRS, {}, PAIR, 'predict', '--pairs'),
+    'pairs dicts': (CLASSIFY, NAMED, {}, {'text': 'a', 'text_pair': 'c d'}, 'predict', '--pairs'),
+    'numbers': (CLASSIFY, NUMBERS, {'regression': True}, 'a b', 'predict'),
+    'several labels': (CLASSIFY, SEVERAL, {'multi_label': True}, 'a b', 'predict'),
     'tags': ('token-classification', TAGGED, {}, 'a b', 'tag'),
-    'answers': (
-        'question-answering',
-        ASKED,
-        {'max_query_length': 4, 'max_length': 24},
-        QUESTION,
-        'ask',
-        '--text',
-        CONTEXT,
-    ),
-    'no answers': (
-        'question-answering',
-        [*ASKED, ('g', CONTEXT, None, None)],
-        {'max_query_length': 4, 'version_2': True},
-        QUESTION,
-        'ask',
-        '--text',
-        CONTEXT,
-    ),
+    'answers': (ANSWER, ASKED, {'max_length': 24}, QUESTION, 'ask', '--text', CONTEXT),
+    'no answers': (ANSWER, UNANSWERED, {'version_2': True}, QUESTION, 'ask', '--text', CONTEXT),
     'choices': ('multiple-choice', CHOICES, {}, CHOICE, None),
     'scores': ('sentence-similarity', ALIKE, {}, PAIR, None),
     'matches': ('sentence-similarity', [('a b', 'b a'), ('c', 'd')] * 6, {}, PAIR, None),
@@ -138,7 +104,8 @@ def answers_of(client, task, example):
 def test_from_rows_to_answers(start, tmp_path, capsys, road):
     testclient = pytest.importorskip('starlette.testclient')
     task, rows, more, example, verb, *flags = ROADS[road]
-    options = {} if task == 'text-generation' else {'top_k': 3} if task == 'fill-mask' else {}
+    options = {'top_k': 3} if task == 'fill-mask' else {}
+    more = {'max_query_length': 4, **more} if task == ANSWER else more
     trained = model_zoo.finetune(
         start(task), task, rows, output_dir=str(tmp_path / 'run'), **{**SMALL, **more}
     )
@@ -244,18 +211,9 @@ def test_a_run_of_version_0_3_is_used_and_continued(start, tmp_path):
 
 def test_a_number_has_the_name_of_its_column(start):
     rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
-    trained = model_zoo.finetune(
-        start('text-classification'),
-        'text-classification',
-        rows,
-        rows,
-        text='one',
-        text_pair='two',
-        label='mark',
-        regression=True,
-        test=rows[:1],
-        **SMALL,
-    )
+    columns = {'text': 'one', 'text_pair': 'two', 'label': 'mark', 'regression': True}
+    sets = rows, rows, rows[:1]
+    trained = model_zoo.finetune(start(CLASSIFY), CLASSIFY, *sets, **columns, **SMALL)
     assert 'pearson' in trained.scores
     assert trained(PAIR)['label'] == 'mark'
     assert trained(('a', 'b'))['score'] == pytest.approx(trained.predictions[0], abs=1e-5)

@@ -77,12 +77,8 @@ def test_a_closed_folder_may_be_opened(tmp_path):
 def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     for name in ('best_model', 'model', 'vocab'):
         (tmp_path / name).mkdir()
-    leftovers = [
-        '.curves.png0123abcd.part',
-        'best_model/.model.params89abcdef.part',
-        'model/.config.json89abcdef.part',
-        'vocab/.vocab.json89abcdef.part',
-    ]
+    leftovers = ['.curves.png0123abcd.part', 'best_model/.model.params89abcdef.part']
+    leftovers += ['model/.config.json89abcdef.part', 'vocab/.vocab.json89abcdef.part']
     others = ['.part', 'features.part', '.hidden.part', 'curves.png']
     for name in (*leftovers, *others):
         (tmp_path / name).write_text('')
@@ -93,11 +89,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
 
 @pytest.mark.parametrize(
     'options, checkpoints, epochs',
-    [
-        ({}, 0, {0, 2}),
-        ({'keep_state': True}, 1, {0, 2}),
-        ({'keep_checkpoints': 3}, 2, {0, 1, 2}),
-    ],
+    [({}, 0, {0, 2}), ({'keep_state': True}, 1, {0, 2}), ({'keep_checkpoints': 3}, 2, {0, 1, 2})],
 )
 def test_what_a_finished_training_leaves(tmp_path, options, checkpoints, epochs):
     for number in range(3):

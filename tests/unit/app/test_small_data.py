@@ -51,23 +51,23 @@ def test_bad_values(folder, field, value):
     assert caught.value.field == field
 
 
-class Rates(Callback):
-    """Keeps the learning rates."""
+class Records(Callback):
+    """Keeps what is logged."""
 
     def __init__(self):
-        self.rates = []
+        self.kept = []
 
     def on_log(self, loop, record):
-        self.rates.append(record['lr'])
+        self.kept.append(record)
 
 
 def test_schedules(folder):
     rates = {}
     for name in ('linear', 'cosine', 'constant'):
-        kept = Rates()
+        log = Records()
         options = {'lr_schedule': name, 'warmup_ratio': 0.5, 'log_interval': 1, 'epochs': 4}
-        train(folder, **options, callbacks=[kept])
-        rates[name] = kept.rates
+        train(folder, **options, callbacks=[log])
+        rates[name] = [record['lr'] for record in log.kept]
     assert rates['linear'][5] < rates['cosine'][5] < rates['constant'][5]
     assert rates['cosine'][7] < rates['linear'][7]
     assert rates['linear'][:4] == rates['cosine'][:4] == rates['constant'][:4]
@@ -103,11 +103,8 @@ def test_a_linear_classifier_of_a_frozen_encoder(folder, form, tmp_path):
         assert answer['label'] == again['label']
         assert answer['score'] == pytest.approx(again['score'], abs=1e-5)
     before = parameters(model_zoo.open_model(folder, 'classification')[0])
-    changed = {
-        name
-        for name, value in parameters(trained.model).items()
-        if not np.array_equal(before[name], value)
-    }
+    after = parameters(trained.model)
+    changed = {name for name in after if not np.array_equal(before[name], after[name])}
     assert changed == {'^classifier.weight', '^classifier.bias'}
 
 
@@ -115,20 +112,13 @@ def test_class_weights(folder):
     rows = [('a b', 'yes')] * 2 + [('c d', 'no')] * 14
     options = {'labels': ['no', 'yes'], 'epochs': 1, 'lr': 0, 'log_interval': 1}
 
-    class Losses(Callback):
-        def __init__(self):
-            self.losses = []
-
-        def on_log(self, loop, record):
-            self.losses.append(record['loss'])
+    options.update(batch_size=len(rows), seed=1)
 
     def loss(**more):
-        kept = Losses()
-        options['batch_size'] = len(rows)
-        model_zoo.finetune(
-            folder, 'text-classification', rows, **options, seed=1, callbacks=[kept], **more
-        )
-        return kept.losses[0]
+        log = Records()
+        more.update(options, callbacks=[log])
+        model_zoo.finetune(folder, 'text-classification', rows, **more)
+        return log.kept[0]['loss']
 
     yes, no = loss(class_weights={'yes': 1, 'no': 0}), loss(class_weights={'yes': 0, 'no': 1})
     assert loss() == pytest.approx(yes + no, rel=1e-4)

@@ -31,12 +31,11 @@ def theirs_of(block, form):
 def test_older_names_of_hugging_face():
     block = make()
     theirs = block.tensors_in('huggingface')
-    old = {
-        name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace(
-            'LayerNorm.bias', 'LayerNorm.beta'
-        ): value
-        for name, value in theirs.items()
-    }
+    old = {}
+    for name, value in theirs.items():
+        for new, older in (('weight', 'gamma'), ('bias', 'beta')):
+            name = name.replace(f'LayerNorm.{new}', f'LayerNorm.{older}')
+        old[name] = value
     assert len(set(old) - set(theirs)) == 2 * (1 + 2 * 3)
     old['embeddings.position_ids'] = np.arange(24)[None]
     assert_loads(block, 'huggingface', old)

@@ -7,18 +7,13 @@ import tiny
 from arrays import array, assert_same, flatten, text_inputs
 
 import bert
+import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import padded_units
 
-CONFIG = {
-    **tiny.BERT,
-    'vocab_size': 40,
-    'num_hidden_layers': 3,
-    'num_attention_heads': 4,
-    'intermediate_size': 512,  # so that the feed-forward layers are padded
-    'initializer_range': 0.3,
-}
+CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_hidden_layers': 3, 'num_attention_heads': 4}
+CONFIG.update(intermediate_size=512, initializer_range=0.3)  # the feed-forward layers are padded
 
 
 def make(seed=1, **options):
@@ -41,9 +36,8 @@ def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
             make(use_decoder=use_decoder, **flags)
         return
     words, types, valid, positions = text_inputs()
-    outputs = make(use_decoder=use_decoder, **flags)(
-        words, types, valid, positions if use_decoder else None
-    )
+    inputs = words, types, valid, positions if use_decoder else None
+    outputs = make(use_decoder=use_decoder, **flags)(*inputs)
     shapes = [(3, 9, 16)]
     shapes += [(3, 16)] if use_pooler else []
     shapes += [(3, 2)] if use_classifier else []
@@ -103,12 +97,9 @@ def assert_padding_is_zero(model):
 
 
 @pytest.mark.parametrize(
-    'activation, optimizer',
-    [('gelu', 'bertadam'), ('swish', 'lamb'), ('mish', 'sgd')],
+    'activation, optimizer', [('gelu', 'bertadam'), ('swish', 'lamb'), ('mish', 'sgd')]
 )
 def test_padding_stays_zero_in_training(activation, optimizer):
-    import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
-
     config = bert.BertConfig(**{**CONFIG, 'hidden_act': activation})
     model = bert.BertModel(config)
     model.initialize()

@@ -145,18 +145,10 @@ def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplic
 def test_their_options_at_their_values(name):
     sizes = {'num_layers': 1, 'units': 16, 'hidden_size': 32, 'num_heads': 2}
     parts = {'use_classifier': False, 'use_decoder': False}
-    build = functools.partial(
-        nlp.model.get_model, name, vocab=load_vocab(VOCAB), pretrained=False, **sizes, **parts
-    )
-    usual = {
-        'embed_dropout': 0.1,
-        'use_residual': True,
-        'word_embed': None,
-        'scaled': True,
-        'use_token_type_embed': True,
-        'attention_cell': 'multi_head',
-    }
-    build = functools.partial(build, hparam_allow_override=True)
+    options = {'vocab': load_vocab(VOCAB), 'pretrained': False, **sizes, **parts}
+    build = functools.partial(nlp.model.get_model, name, hparam_allow_override=True, **options)
+    usual = {'embed_dropout': 0.1, 'use_residual': True, 'word_embed': None, 'scaled': True}
+    usual.update(use_token_type_embed=True, attention_cell='multi_head')
     block, _ = build(**usual)
     assert not block.has_decoder and not block.has_classifier
     for name in usual.keys() - {'embed_dropout'}:
@@ -179,12 +171,9 @@ def test_snippet_of_their_documentation(tmp_path, monkeypatch):
     name = 'bert_12_768_12_book_corpus_wiki_en_uncased'
     saved = tiny.save_bert(tmp_path / 'models' / name, WORDS)
 
-    model, vocab = nlp.model.get_model(
-        'bert_12_768_12',
-        dataset_name='book_corpus_wiki_en_uncased',
-        use_classifier=False,
-        use_decoder=False,
-    )
+    parts = {'use_classifier': False, 'use_decoder': False}
+    dataset_name = 'book_corpus_wiki_en_uncased'
+    model, vocab = nlp.model.get_model('bert_12_768_12', dataset_name=dataset_name, **parts)
     tokenizer = nlp.data.BERTTokenizer(vocab, lower=True)
     transform = nlp.data.BERTSentenceTransform(tokenizer, max_seq_length=512, pair=False, pad=False)
     sample = transform(['Hello world!'])
@@ -194,8 +183,7 @@ def test_snippet_of_their_documentation(tmp_path, monkeypatch):
     seq_encoding, cls_encoding = model(words, segments, valid_len)
 
     assert type(model) is bert.BertModel
-    assert sample[0].tolist() == [
-        VOCAB.index(token) for token in ('[CLS]', 'hello', 'world', '!', '[SEP]')
-    ]
+    tokens = '[CLS]', 'hello', 'world', '!', '[SEP]'
+    assert sample[0].tolist() == [VOCAB.index(token) for token in tokens]
     assert seq_encoding.shape == (1, 5, 16) and cls_encoding.shape == (1, 16)
     assert_same([seq_encoding, cls_encoding], saved(words, segments, valid_len))

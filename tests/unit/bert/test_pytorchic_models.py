@@ -10,13 +10,8 @@ from arrays import assert_equal, assert_same
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from model_zoo.checkpoint import read_tensors
-from mxnet_pytorchic_bert.models import (
-    load_model,
-    load_transformer,
-    make_config,
-    reset_parameters,
-    save_model,
-)
+from mxnet_pytorchic_bert import models
+from mxnet_pytorchic_bert.models import load_model, make_config, reset_parameters
 
 FOLDER = pathlib.Path(__file__).parents[2] / 'fixtures' / 'pytorchic'
 FIELDS = json.loads((FOLDER / 'model.json').read_text())
@@ -51,7 +46,7 @@ def test_the_pretrained_model_gives_the_originals_scores(expected):
 def test_the_transformer_alone_is_taken_of_a_pretrained_model(expected):
     model = make(BertForSequenceClassification)
     before = model.base.pooler.weight.data().asnumpy()
-    load_transformer(model, str(FOLDER / 'pretrained.pt'))
+    models.load_transformer(model, str(FOLDER / 'pretrained.pt'))
     np.testing.assert_array_equal(model.base.pooler.weight.data().asnumpy(), before)
     hidden = model.base(*inputs(expected))[0].asnumpy()
     for row, length in enumerate(expected['input/lengths']):
@@ -65,7 +60,7 @@ def test_the_transformer_alone_is_taken_of_a_pretrained_model(expected):
 def test_what_is_written_is_what_the_original_wrote(tmp_path, block_class, name):
     model = make(block_class)
     load_model(model, str(FOLDER / name))
-    save_model(model, str(tmp_path / name))
+    models.save_model(model, str(tmp_path / name))
     ours, theirs = (read_tensors(str(folder / name))[0] for folder in (tmp_path, FOLDER))
     assert_equal(ours, theirs)
 

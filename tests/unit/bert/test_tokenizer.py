@@ -7,7 +7,7 @@ import random
 
 import gluonnlp
 import pytest
-from tiny import SPECIAL
+from tiny import SPECIAL, learn_pieces
 
 from bert.tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 from model_zoo.errors import InputError, UnknownNameError
@@ -87,19 +87,15 @@ def test_words_that_are_never_split():
     text = '[A.b] x[A.b] \u00c9.t e.t E.T [SEP] Foo'
     assert BasicTokenizer(never_split=()).tokenize('[SEP]') == ['[', 'sep', ']']
     basic = BasicTokenizer(never_split=['[A.b]', 'e.t', 'Foo'])
-    assert basic.tokenize(text) == (
-        # the original leaves a word alone, too, that is one of them in lower case
-        ['[A.b]', 'x', '[', 'a', '.', 'b', ']', 'e.t', 'e.t', 'e.t', '[', 'sep', ']', 'Foo']
-    )
+    # the original leaves a word alone, too, that is one of them in lower case
+    assert basic.tokenize(text) == '[A.b] x [ a . b ] e.t e.t e.t [ sep ] Foo'.split()
 
 
 def test_wordpiece_vocabularies_and_unknown_words():
     for vocab in ({'un': 7, '##able': 3}, ['un', '##able'], load_vocab([*SPECIAL, 'un', '##able'])):
         pieces = WordpieceTokenizer(vocab, unk_token='<unk>', max_input_chars_per_word=8)
-        assert (
-            pieces.tokenize(' unable\tunables\n<unk>able un<unk>')
-            == 'un ##able <unk> <unk> <unk>'.split()
-        )
+        found = pieces.tokenize(' unable\tunables\n<unk>able un<unk>')
+        assert found == 'un ##able <unk> <unk> <unk>'.split()
         assert pieces.tokenize('ununununu') == ['<unk>']
         assert pieces.tokenize('') == []
 
@@ -135,10 +131,8 @@ def test_offsets_lead_back_to_the_text(tokenizer):
 def test_pairs_are_cut_as_gluonnlp_cuts_them(tokenizer, max_length):
     words = ['the', 'fox', 'unaffable', 'caf\u00e9', '.', '\u4e2d']
     transform = gluonnlp.data.BERTSentenceTransform(tokenizer, max_length, pair=True)
-    texts, pairs = [
-        [' '.join(random.choices(words, k=random.randrange(12))) for _ in range(100)]
-        for _ in range(2)
-    ]
+    texts = [' '.join(random.choices(words, k=random.randrange(12))) for _ in range(200)]
+    texts, pairs = texts[:100], texts[100:]
     batch = tokenizer.encode_batch(texts, pairs, max_length=max_length, round_to=max_length)
     pieces = [tokenizer.encode_batch(side, add_special_tokens=False) for side in (texts, pairs)]
     for number, line in enumerate(zip(texts, pairs)):
@@ -171,18 +165,12 @@ def test_too_long_sequences_warn(vocab_file, caplog):
 
 
 @pytest.mark.parametrize(
-    'content',
-    [
-        b'',
-        b'\n\n',
-        '\n'.join(['a', '', *SPECIAL]).encode(),
-        b'[PAD]\n[UNK]\n[CLS]\na\n',
-        '\n'.join([*SPECIAL, 'a']).encode() + b'\n\xfe\xfe\n',
-    ],
+    'lines',
+    [[''], ['', ''], ['a', '', *SPECIAL], ['[PAD]', '[UNK]', '[CLS]', 'a'], [*SPECIAL, '\xfe']],
 )
-def test_bad_vocabularies(tmp_path, content):
+def test_bad_vocabularies(tmp_path, lines):
     path = tmp_path / 'v.txt'
-    path.write_bytes(content)
+    path.write_text('\n'.join(lines), 'latin-1')
     with pytest.raises(InputError) as caught:
         BertTokenizer(path)
     assert 'v.txt' in str(caught.value)
@@ -193,7 +181,7 @@ def test_tokens_on_several_lines(tmp_path, caplog):
     path = tmp_path / 'vocab.txt'
     path.write_text('\n'.join(['a', *SPECIAL, 'a', '##b', 'a', '[MASK]']) + '\n')
     tokenizer = BertTokenizer(path)
-    assert "token 'a' is on line 1 and again on line 9;" in caplog.text
+    assert "'a' is on lines 1 and 9" in caplog.text
     assert len(tokenizer) == 10 and len(caplog.records) == 1
     cls, sep = (1 + SPECIAL.index(token) for token in ('[CLS]', '[SEP]'))
     assert tokenizer.encode('a ab [MASK]') == [cls, 8, 8, 7, 9, sep]
@@ -270,25 +258,16 @@ def test_a_name_decides_lower_casing(tmp_path, caplog):
 
 @pytest.fixture(scope='module')
 def spiece(tmp_path_factory):
-    sentencepiece = pytest.importorskip('sentencepiece')
-    folder = tmp_path_factory.mktemp('spiece')
     words = ['the', 'quick', 'brown', 'fox', 'jumps', 'over', 'lazy', 'dog', 'unaffable', 'cafe']
     lines = [' '.join(random.Random(n).choices(words, k=8)) + '.' for n in range(200)]
-    (folder / 'text').write_text('\n'.join(lines))
-    sentencepiece.SentencePieceTrainer.Train(
-        f'--input={folder}/text --model_prefix={folder}/m --vocab_size=60 '
-        '--hard_vocab_limit=false --minloglevel=2'
-    )
-    return str(folder / 'm.model')
+    path = tmp_path_factory.mktemp('spiece') / 'm.model'
+    return learn_pieces(path, lines, 60, hard_vocab_limit=False)
 
 
 def gluonnlp_sp_tokens(path, vocab, lower, texts, monkeypatch):
     """GluonNLP's tokens; newer sentencepiece libraries refuse its call with num_best=0."""
-    monkeypatch.setattr(
-        gluonnlp.data.SentencepieceTokenizer,
-        '__call__',
-        lambda self, sample: self._processor.EncodeAsPieces(sample),
-    )
+    call = lambda self, sample: self._processor.EncodeAsPieces(sample)  # noqa: E731
+    monkeypatch.setattr(gluonnlp.data.SentencepieceTokenizer, '__call__', call)
     peer = gluonnlp.data.BERTSPTokenizer(path, vocab, lower=lower)
     return [peer(text) for text in texts]
 

@@ -42,14 +42,8 @@ DECODER = {'vocab_size': 40, 'n_ctx': 24, **tiny.DECODER}
 XL = {'vocab_size': 100, 'cutoffs': [20]}
 #: the heads that can't be removed from a model of 2 layers with 2 heads
 PRUNED = [[0], {'x': [0]}, {0: 1}, {'2': [0]}, {0: [2]}, {1: [0, 1]}]
-OF_DECODERS = [
-    {'n_layer': True},
-    {'n_head': 3},
-    {'n_special': -1},
-    {'attn_pdrop': 1},
-    {'layer_norm_epsilon': -1},
-    {'pruned_heads': {2: [0]}},
-]
+OF_DECODERS = [{'n_layer': True}, {'n_head': 3}, {'n_special': -1}, {'attn_pdrop': 1}]
+OF_DECODERS += [{'layer_norm_epsilon': -1}, {'pruned_heads': {2: [0]}}]
 #: class -> what is right, and changes of it that aren't
 REFUSED = {
     Tiny: (
@@ -57,21 +51,15 @@ REFUSED = {
         [
             *({'size': size} for size in (0, -1, 1.0, '3', None, True)),
             *({'dropout': rate} for rate in (-0.1, 1, 1.5, '0.1', None, math.nan)),
-            *(
-                {'scale': scale}
-                for scale in (-0.1, None, '1', True, math.nan, math.inf, 1e39, 1e-40)
-            ),
+            *({'scale': each} for each in (-0.1, None, '1', True, math.nan, math.inf, 1e39, 1e-40)),
         ],
     ),
     bert.BertConfig: (
         SMALL,
         [
-            {'num_attention_heads': 3},
-            {'hidden_act': 'gelus'},
-            {'hidden_act': ['gelu']},
-            {'attention_probs_dropout_prob': 1},
-            {'initializer_range': None},
-            {'num_labels': True},
+            *({'hidden_act': name} for name in ('gelus', ['gelu'])),
+            *({name: 1} for name in ('attention_probs_dropout_prob', 'hidden_dropout_prob')),
+            *({'num_attention_heads': 3}, {'initializer_range': None}, {'num_labels': True}),
             *({'pruned_heads': heads} for heads in PRUNED),
         ],
     ),
@@ -87,14 +75,8 @@ REFUSED = {
         [
             *({'cutoffs': ends} for ends in ([30, 20], [20, 20], [0, 20], [20, 100], [20.5], 20)),
             *({'mem_len': length} for length in (0, -1)),
-            {'tgt_len': 0},
-            {'clamp_len': None},
-            {'attn_type': 2},
-            {'sample_softmax': 10},
-            {'d_model': 15},
-            {'d_embed': 3},
-            {'init': 'xavier'},
-            {'tie_projs': [True]},
+            *({'tgt_len': 0}, {'clamp_len': None}, {'attn_type': 2}, {'sample_softmax': 10}),
+            *({'d_model': 15}, {'d_embed': 3}, {'init': 'xavier'}, {'tie_projs': [True]}),
             {'n_head': 2**70},
         ],
     ),
@@ -114,18 +96,10 @@ def test_values_that_are_refused(cls, change):
 @pytest.mark.parametrize(
     'cls, fields',
     [
-        *(
-            (Tiny, {name: value})
-            for name, value in [
-                ('architectures', 7),
-                ('architectures', [[]]),
-                ('id2label', 7),
-                ('id2label', ['a']),
-                ('label2id', 'a'),
-                ('sentence_transformers', 7),
-                ('sbert_ce_default_activation_function', 7),
-            ]
-        ),
+        *((Tiny, {'architectures': value}) for value in (7, [[]])),
+        *((Tiny, {'id2label': value}) for value in (7, ['a'])),
+        *((Tiny, {name: 7}) for name in ('label2id', 'sentence_transformers')),
+        (Tiny, {'sbert_ce_default_activation_function': 7}),
         (bert.ElectraConfig, {'summary_type': 'mean'}),
         (gpt2.GPT2Config, {'scale_attn_by_inverse_layer_idx': True}),
         (gpt2.GPT2Config, {'scale_attn_weights': False}),

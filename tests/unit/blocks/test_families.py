@@ -7,13 +7,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_equal, assert_same, flatten, imported
+from arrays import array, assert_equal, assert_same, flatten, imported, tensors_of
 from halves import HALVES
 
 from export import export_block
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import list_families
 
 FAMILIES = {family.name: family for family in list_families()}
@@ -79,11 +78,9 @@ def inputs_of(block, length=7, seed=0, labels=False, rows=3):
 
 def call(block, inputs, dtype='int32'):
     """Outputs as a flat list."""
-    arrays = {
-        name: array(value, dtype) if isinstance(value, np.ndarray) else value
-        for name, value in inputs.items()
-    }
-    return flatten(block(**arrays))
+    for name, value in inputs.items():
+        inputs = {**inputs, name: array(value, dtype) if isinstance(value, np.ndarray) else value}
+    return flatten(block(**inputs))
 
 
 def trained(block, inputs):
@@ -223,11 +220,8 @@ def test_half_precisions_are_near_float32(cls, dtype):
         assert loss.dtype == np.float32
         assert outputs[0].dtype == (np.float16 if each == 'float16' else np.float32)
         if hasattr(block, 'generate') and block.word_axes == 2:
-            outputs.append(
-                mx.nd.array(
-                    [text.log_prob for (text,) in block.generate([[1, 2, 3], [7]], 3, top_k=1)]
-                )
-            )
+            texts = block.generate([[1, 2, 3], [7]], 3, top_k=1)
+            outputs.append(mx.nd.array([text.log_prob for (text,) in texts]))
         outputs = [each.asnumpy().astype('float32') for each in (loss, *outputs)]
         results.append((outputs, {name: x.astype('float32') for name, x in gradients.items()}))
     (full, expected), (half, gradients) = results
@@ -329,11 +323,9 @@ def test_folders(cls, form, tmp_path, caplog):
     assert again.config == block.config and again.config.extras['origin'] == 'a test'
     assert_same(call(again, inputs), call(block, inputs), 0)
     if cls.backbone:
-        names = {name for name in inputs if name in block.base.input_names}
-        flat = {
-            name: inputs[name].reshape((-1, 7)[: inputs[name].ndim - block.word_axes + 2])
-            for name in names - {'mc_token_ids'}
-        }
+        names = {name for name in inputs if name in block.base.input_names} - {'mc_token_ids'}
+        axes = {name: inputs[name].ndim - block.word_axes + 2 for name in names}
+        flat = {name: inputs[name].reshape((-1, 7)[: axes[name]]) for name in names}
         base = type(block.base).from_pretrained(str(tmp_path))
         assert_same(call(base, flat)[0], call(block.base, flat)[0], 0)
 
@@ -343,15 +335,14 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    (layers,) = tiny.SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
+    sizes = tiny.sizes_of(cls.config_class)
+    (layers,) = sizes.keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
     block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
-    before = {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
+    before = tensors_of(block)
     deeper.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
         block.load_parameters(path)
-    assert_equal(
-        before, {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
-    )
+    assert_equal(before, tensors_of(block))
     block.load_parameters(path, ignore_extra=True)
     block.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
@@ -432,15 +423,3 @@ def test_ids_end_with_the_vocabulary(cls):
     for wrong in (rows, -1):
         with pytest.raises(InputError):
             block(mx.nd.array([[0, wrong]]))
-
-
-@pytest.mark.parametrize('family', FAMILIES.values(), ids=FAMILIES)
-def test_names_of_models_say_their_sizes(family):
-    """Layers, units and heads; the feed-forward layers have four times the units."""
-    sizes = family.base.architectures
-    assert {entry.model for entry in list_pretrained() if entry.family == family.name} <= {*sizes}
-    for name, fields in sizes.items():
-        config = family.base.config_class(**fields)
-        found = config.num_layers, config.units, config.num_heads
-        assert name.split('_')[-3:] == [*map(str, found)]
-        assert config.intermediate_size == 4 * config.units

@@ -58,12 +58,10 @@ def test_we_read_mxnets(tmp_path):
 
 def test_sparse_and_nameless_arrays(tmp_path):
     path = str(tmp_path / 'theirs.params')
-    mx.nd.save(path, {'a': mx.nd.ones((2, 2)).tostype('row_sparse')})
-    with pytest.raises(CheckpointError):
-        read_tensors(path)
-    mx.nd.save(path, [mx.nd.ones((2,))])
-    with pytest.raises(CheckpointError):
-        read_tensors(path)
+    for content in ({'a': mx.nd.ones((2, 2)).tostype('row_sparse')}, [mx.nd.ones((2,))]):
+        mx.nd.save(path, content)
+        with pytest.raises(CheckpointError):
+            read_tensors(path)
 
 
 def test_safetensors(tmp_path):
@@ -77,19 +75,9 @@ def test_safetensors(tmp_path):
 
 def test_no_known_format(tmp_path):
     path = tmp_path / 'file'
-    for content in (
-        b'',
-        b'\0' * 50,
-        b'PK\3\4 a zip archive',
-        b'\x80\x02}q\x01 a pickle',
-        b'\x80\x02].',
-        b'<html>404 not found</html>',
-        b'[[2, 3], "x"]',
-        b'{"weights": 1}',
-        b'[[2, 3]',
-        b'\x80',
-        b'[' * 100000 + b']' * 100000,
-    ):
+    pickles = b'\x80\x02}q\x01 a pickle', b'\x80\x02].', b'\x80'
+    jsons = b'[[2, 3], "x"]', b'{"weights": 1}', b'[[2, 3]', b'[' * 100000 + b']' * 100000
+    for content in (b'', b'\0' * 50, b'PK\3\4 a zip archive', b'<html>no</html>', *pickles, *jsons):
         path.write_bytes(content)
         with pytest.raises(CheckpointError) as caught:
             read_tensors(path)
@@ -100,15 +88,9 @@ def test_an_index_names_files_of_weights_in_its_folder(tmp_path):
     (tmp_path / 'outside').write_bytes(b'')
     folder = tmp_path / 'model'
     folder.mkdir()
-    for name, other in [
-        ('a.bin', 'a.bin'),
-        ('b.bin', 'c.bin'),
-        ('c.bin', 'b.bin'),
-        ('d.json', '../outside'),
-        ('e.json', str(tmp_path / 'outside')),
-        ('f.json', 'a\0b'),
-        ('g.json', '\ud800'),
-    ]:
+    names = {'a.bin': 'a.bin', 'b.bin': 'c.bin', 'c.bin': 'b.bin', 'd.json': '../outside'}
+    names.update({'e.json': str(tmp_path / 'outside'), 'f.json': 'a\0b', 'g.json': '\ud800'})
+    for name, other in names.items():
         (folder / name).write_text(json.dumps({'weight_map': {'a': other}}))
     for path in folder.iterdir():
         with pytest.raises(CheckpointError):
@@ -116,10 +98,9 @@ def test_an_index_names_files_of_weights_in_its_folder(tmp_path):
 
 
 def test_files_that_cannot_be_opened(tmp_path):
-    with pytest.raises(CheckpointError):
-        read_tensors(tmp_path / 'none')
-    with pytest.raises(CheckpointError):
-        read_tensors(tmp_path)
+    for path in (tmp_path / 'none', tmp_path):
+        with pytest.raises(CheckpointError):
+            read_tensors(path)
 
 
 def test_bfloat16_safetensors(tmp_path):

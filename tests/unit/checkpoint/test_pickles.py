@@ -106,6 +106,5 @@ def test_a_pickle_cannot_change_classes_for_later(dump):
 def test_files_of_torch(fixtures):
     for name in ('zip', 'legacy'):
         found = read_pickle(fixtures / 'lm_pickles' / f'corpus_{name}.bin')
-        assert found['train'].dtype == np.int64 and found['train'][:7].tolist() == (
-            found['valid'].tolist()
-        )
+        assert found['train'].dtype == np.int64
+        assert found['train'][:7].tolist() == found['valid'].tolist()

@@ -29,17 +29,11 @@ def flip_last_byte(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    'format, weights',
-    [
-        ('native', 'model.params'),
-        ('huggingface', 'model.safetensors'),
-        ('pytorch', 'pytorch_model.bin'),
-    ],
-)
-def test_weights_that_changed_are_refused(tmp_path, block, tokenizer, format, weights):
-    folder = tmp_path / 'model'
-    block.save_pretrained(folder, tokenizer, format=format)
+@pytest.mark.parametrize('weights', ['model.params', 'model.safetensors', 'pytorch_model.bin'])
+def test_weights_that_changed_are_refused(tmp_path, block, tokenizer, weights):
+    folder, forms = tmp_path / 'model', {'params': 'native', 'bin': 'pytorch'}
+    form = forms.get(weights.partition('.')[2], 'huggingface')
+    block.save_pretrained(folder, tokenizer, format=form)
     assert {SUMS, *read_sums(folder / SUMS)} == {path.name for path in folder.iterdir()}
     subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=folder, check=True)
     BertForSequenceClassification.from_pretrained(folder)
@@ -103,19 +97,11 @@ def test_a_failed_save_leaves_no_wrong_checksums(tmp_path, block, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'content',
-    [
-        b'x',
-        b'0' * 64 + b'  /dev/zero\n',
-        b'0' * 64 + b'  ../outside\n',
-        b'0' * 64 + b'  a\0b\n',
-        b'\xff' * 80,
-    ],
-    ids=['no line', 'absolute', 'outside', 'NUL', 'no text'],
+    'name', [None, '/dev/zero', '../outside', 'a\0b', '\xff' * 80], ids=range(5)
 )
-def test_checksums_that_cannot_be(tmp_path, block, content):
+def test_checksums_that_cannot_be(tmp_path, block, name):
     block.save_pretrained(tmp_path)
-    (tmp_path / SUMS).write_bytes(content)
+    (tmp_path / SUMS).write_text(f'{"0" * 64}  {name}\n' if name else 'x', 'latin-1')
     with pytest.raises(CheckpointError):
         BertForSequenceClassification.from_pretrained(tmp_path)
 

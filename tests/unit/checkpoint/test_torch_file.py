@@ -97,15 +97,9 @@ def archive(value, is_little=True, **storages):
 
 
 def tensor(kind, count, offset, size, stride, *window, version=2):
+    place = storage(kind, 'a', count, *window), offset, size, stride
     rest = (False, collections.OrderedDict())
-    return Call(
-        f'torch._utils._rebuild_tensor_v{version}',
-        storage(kind, 'a', count, *window),
-        offset,
-        size,
-        stride,
-        *rest,
-    )
+    return Call(f'torch._utils._rebuild_tensor_v{version}', *place, *rest)
 
 
 @pytest.fixture
@@ -118,6 +112,7 @@ def read(tmp_path):
     return read
 
 
+TWO = tensor('FloatStorage', 6, 0, (2,), (1,))
 SIX = (np.arange(6, dtype='<f4').tobytes(), 6)
 
 
@@ -136,14 +131,10 @@ def test_as_torch_reads_it(fixtures, name):
 @pytest.mark.parametrize('write', [stream, archive])
 def test_what_2019_wrote(read, write):
     """The first function for tensors, parts of storages, and dicts with attributes."""
-    first = Call(
-        'torch._utils._rebuild_tensor', storage('FloatStorage', 'a', 6, None), 1, (2, 2), (2, 1)
-    )
-    value = Call(
-        'collections.OrderedDict',
-        [['first', first]],
-        state={'_metadata': {'version': 1}},
-    )
+    part = storage('FloatStorage', 'a', 6, None)
+    first = Call('torch._utils._rebuild_tensor', part, 1, (2, 2), (2, 1))
+    state = {'_metadata': {'version': 1}}
+    value = Call('collections.OrderedDict', [['first', first]], state=state)
     tensors = read(write(value, a=SIX))
     assert tensors['first'].tolist() == [[1, 2], [3, 4]]
 
@@ -178,16 +169,10 @@ def test_tensors_outside_of_their_storage(read, write, arguments):
         {'w': Storage('module', Global('torch.FloatStorage'), 'a', 'cpu', 6)},
         {'w': Storage('storage', 'os', 'a', 'cpu', 6)},
         {'w': Call('torch._utils._rebuild_tensor_v2')},
-        {3: tensor('FloatStorage', 6, 0, (2,), (1,))},
+        {3: TWO},
         # a pickle can set attributes of what it gets, if that lets it
         {'w': Call('torch.Size', (), state=(None, {'x': 1}))},
-        {
-            'w': Call(
-                'torch._utils._rebuild_parameter',
-                tensor('FloatStorage', 6, 0, (2,), (1,)),
-                state={'size': (9,)},
-            )
-        },
+        {'w': Call('torch._utils._rebuild_parameter', TWO, state={'size': (9,)})},
     ],
 )
 @pytest.mark.parametrize('write', [stream, archive])
@@ -199,6 +184,5 @@ def test_what_it_must_not_do(read, write, here, tmp_path, value):
 
 @pytest.mark.parametrize('write', [stream, archive])
 def test_machines_of_another_byte_order(read, write):
-    value = {'w': tensor('FloatStorage', 6, 0, (2,), (1,))}
     with pytest.raises(CheckpointError):
-        read(write(value, is_little=False, a=SIX))
+        read(write({'w': TWO}, is_little=False, a=SIX))

@@ -48,17 +48,14 @@ def exported(block, folder, inputs=None, count=None):
 
 @pytest.mark.parametrize(
     'name, left_out',
-    [
-        ('OpenAIGPTModel', ()),
-        ('GPT2LMHeadModel', ('valid_length', 'head_mask')),
-        ('GPT2DoubleHeadsModel', ('token_types',)),
-    ],
+    [('OpenAIGPTModel', ''), *zip(HEADS['gpt2'], ('valid_length', 'token_types'))],
 )
 def test_chosen_inputs(tmp_path, name, left_out):
     block = make(name, output_attentions=True, output_all_encodings=True)
     block.prune_heads({0: [2]})
-    inputs = {key: value for key, value in inputs_of(name).items() if key not in left_out}
-    other = {key: value for key, value in inputs_of(name, 3, 20).items() if key not in left_out}
+    inputs, other = inputs_of(name), inputs_of(name, 3, 20)
+    for given in (inputs, other):
+        given.pop(left_out, None)
     data = [value for value in in_order(block, other) if value is not None]
     graph = exported(block, tmp_path, in_order(block, inputs), len(data))
     assert_same(graph(*data), block(**other))

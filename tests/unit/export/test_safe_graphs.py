@@ -7,8 +7,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-import warm
 from arrays import assert_same, imported
+from script_runs import MXNET, run_python
 
 import bert
 import gpt2
@@ -19,7 +19,12 @@ BERT = tiny.bert_config(40)
 DECODER = tiny.decoder_config(gpt2.GPT2Config, 40)
 WORDS = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], 'float32')
 LENGTHS = np.array([5, 3], 'float32')
+ROWS = [WORDS, 0 * WORDS, LENGTHS]
 MEMS = [np.ones((8, 2, 16), 'float32')] * 2 + [np.array([8, 3], 'float32')]
+
+
+def make_bert(head):
+    return lambda: getattr(bert, f'BertFor{head}')(BERT)
 
 
 def make_xl(ext_len):
@@ -29,18 +34,8 @@ def make_xl(ext_len):
 
 #: block, the graph's inputs, and the places of ids, lengths, and counts of a memory among them
 CASES = {
-    'bert': (
-        lambda: bert.BertForSequenceClassification(BERT),
-        [WORDS, 0 * WORDS, LENGTHS],
-        [0, 1],
-        {2: 5},
-    ),
-    'choices': (
-        lambda: bert.BertForMultipleChoice(BERT),
-        [WORDS[:, None], 0 * WORDS[:, None], LENGTHS[:, None]],
-        [0, 1],
-        {2: 5},
-    ),
+    'bert': (make_bert('SequenceClassification'), ROWS, [0, 1], {2: 5}),
+    'choices': (make_bert('MultipleChoice'), [row[:, None] for row in ROWS], [0, 1], {2: 5}),
     'gpt2': (lambda: gpt2.GPT2LMHeadModel(DECODER), [WORDS, LENGTHS], [0], {1: 5}),
     'transfo_xl': (lambda: make_xl(0), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
     'extended': (lambda: make_xl(3), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
@@ -85,7 +80,7 @@ def test_what_is_out_of_bounds_is_brought_into_them(name, tmp_path):
         np.save(tmp_path / f'input{number}.npy', array)
     given = json.dumps([len(arrays), ids, lengths, BAD])
     plain = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    done = warm.run(['-c', PROGRAM, given], tmp_path, plain)
+    done = run_python('-c', MXNET + PROGRAM, given, cwd=tmp_path, env=plain)
     assert (done.returncode, done.stdout) == (0, 'done []\n'), done.stderr
 
 

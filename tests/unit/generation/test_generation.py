@@ -132,9 +132,8 @@ def test_stop_tokens(model):
         length = ends[0] + 1 if ends else 12
         assert cut.tokens == continuation.tokens[:length]
         assert cut.finish == ('stop' if ends else 'length')
-    assert generate(model, PROMPTS, 12, stop_tokens=min(stop)) == generate(
-        model, PROMPTS, 12, stop_tokens=[min(stop)]
-    )
+    one, listed = (generate(model, PROMPTS, 12, stop_tokens=s) for s in (min(stop), [min(stop)]))
+    assert one == listed
 
 
 # -- sampling --------------------------------------------------------------------------------------
@@ -143,10 +142,7 @@ def test_stop_tokens(model):
 @pytest.mark.parametrize(
     'options',
     [
-        {'temperature': 1.0},
-        {'temperature': 2.5},
-        {'top_k': 4},
-        {'top_p': 0.8},
+        *({'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8}),
         {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9},
     ],
 )
@@ -203,15 +199,8 @@ def all_texts(model, prompt, length, stop_tokens):
 def test_a_wide_beam_finds_the_likeliest_texts(stop_tokens):
     model = ToyLM(vocabulary=5)
     prompts = [[1, 4, 1], [3]]
-    result = generate(
-        model,
-        prompts,
-        3,
-        num_beams=25,
-        num_return_sequences=6,
-        length_penalty=0.0,
-        stop_tokens=stop_tokens,
-    )
+    options = {'num_beams': 25, 'num_return_sequences': 6, 'length_penalty': 0.0}
+    result = generate(model, prompts, 3, stop_tokens=stop_tokens, **options)
     for prompt, found in zip(prompts, result):
         expected = all_texts(model, prompt, 3, stop_tokens)[:6]
         assert [each.tokens for each in found] == [tokens for _, tokens in expected]
@@ -225,9 +214,8 @@ def test_the_length_penalty_chooses_among_lengths():
     everything = all_texts(model, [1, 4, 1], 4, {2})
     lengths = []
     for penalty in (-3.0, 1.0, 4.0):
-        (found,) = generate(
-            model, [[1, 4, 1]], 4, num_beams=125, length_penalty=penalty, stop_tokens=2
-        )[0]
+        options = {'num_beams': 125, 'length_penalty': penalty, 'stop_tokens': 2}
+        (found,) = generate(model, [[1, 4, 1]], 4, **options)[0]
         best = max(everything, key=lambda each: each[0] / len(each[1]) ** penalty)
         assert found.tokens == best[1]
         lengths.append(len(found.tokens))
@@ -280,8 +268,7 @@ def test_a_sliding_window(context):
 
 
 @pytest.mark.parametrize(
-    'prompts',
-    [[], [[1], []], [1, 2], 'Hello', [[1, 'a']], [[1, 1.5]], [[1, -1]], None],
+    'prompts', [[], [[1], []], [1, 2], 'Hello', [[1, 'a']], [[1, 1.5]], [[1, -1]], None]
 )
 def test_bad_prompts(model, prompts):
     with pytest.raises(InputError):
@@ -291,28 +278,14 @@ def test_bad_prompts(model, prompts):
 @pytest.mark.parametrize(
     'options',
     [
-        {'max_new_tokens': 0},
-        {'max_new_tokens': 2.0},
-        {'temperature': 0},
-        {'temperature': float('nan')},
-        {'temperature': '1'},
-        {'top_k': -1},
-        {'repetition_penalty': 0},
-        {'no_repeat_ngram_size': -1},
-        {'bad_words_ids': [[1], []]},
-        {'bad_words_ids': [[11]]},
-        {'top_p': 0},
-        {'top_p': 1.1},
-        {'num_beams': 0},
-        {'num_beams': 2, 'top_k': 3},
-        {'num_beams': 2, 'temperature': 1.0},
-        {'num_beams': 2, 'num_return_sequences': 3},
-        {'num_return_sequences': 2},
-        {'length_penalty': None},
-        {'stop_tokens': [1, 11]},
-        {'stop_tokens': 'a'},
-        {'seed': -1},
-        {'overflow': 'wrap'},
+        *({'max_new_tokens': value} for value in (0, 2.0)),
+        *({'temperature': value} for value in (0, float('nan'), '1')),
+        *({'bad_words_ids': value} for value in ([[1], []], [[11]])),
+        *({'stop_tokens': value} for value in ([1, 11], 'a')),
+        *({'top_p': 0}, {'top_p': 1.1}, {'top_k': -1}, {'seed': -1}, {'overflow': 'wrap'}),
+        *({'repetition_penalty': 0}, {'no_repeat_ngram_size': -1}, {'length_penalty': None}),
+        *({'num_beams': 0}, {'num_return_sequences': 2}, {'num_beams': 2, 'top_k': 3}),
+        *({'num_beams': 2, 'temperature': 1.0}, {'num_beams': 2, 'num_return_sequences': 3}),
     ],
 )
 def test_bad_options(model, options):
@@ -322,11 +295,9 @@ def test_bad_options(model, options):
 
 def test_beyond_the_context():
     model = ToyLM(context_length=5)
-    with pytest.raises(InputError):
-        generate(model, PROMPTS, 1)
-    with pytest.raises(InputError):
-        generate(model, PROMPTS[:2], 3)
-    with pytest.raises(InputError):  # as it is called, not as it is asked
-        stream(model, PROMPTS, 1)
+    for function in (generate, stream):  # a stream fails as it is called, not as it is asked
+        for given in ((PROMPTS, 1), (PROMPTS[:2], 3)):
+            with pytest.raises(InputError):
+                function(model, *given)
     assert not model.calls, 'nothing is run'
     assert len(generate(model, PROMPTS[:2], 2)[0][0].tokens) == 2

@@ -12,15 +12,8 @@ from transfo_xl import TransfoXLLMHeadModel
 CONTEXT = 24
 SIZES = {'n_positions': CONTEXT, 'n_embd': 24, 'n_layer': 3, 'n_head': 3, 'initializer_range': 1.0}
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 11))]
-XL_SIZES = {
-    'cutoffs': [9, 20],
-    'd_model': 24,
-    'd_embed': 24,
-    'n_head': 3,
-    'div_val': 2,
-    'mem_len': 5,
-}
-XL_SIZES.update(d_inner=40, n_layer=3, init_std=0.7, proj_init_std=0.7)
+XL_SIZES = {'cutoffs': [9, 20], 'd_model': 24, 'd_embed': 24, 'd_inner': 40, 'n_layer': 3}
+XL_SIZES.update(n_head=3, div_val=2, mem_len=5, init_std=0.7, proj_init_std=0.7)
 BLOCKS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel, 'transfo_xl': TransfoXLLMHeadModel}
 
 
@@ -35,12 +28,6 @@ def make(name):
 
 @pytest.fixture(params=['gpt', 'gpt2', 'transfo_xl'])
 def block(request):
-    return make(request.param)
-
-
-@pytest.fixture(params=['gpt', 'gpt2'])
-def limited(request):
-    """A block with a limited context."""
     return make(request.param)
 
 
@@ -95,10 +82,11 @@ def test_rows_that_move(block, count, options):
             assert log_prob == pytest.approx(expected, abs=1e-3)
 
 
-def test_to_the_last_place_of_the_context(limited):
+@pytest.mark.parametrize('block', ['gpt', 'gpt2'], indirect=True)
+def test_to_the_last_place_of_the_context(block):
     prompt = [5] * (CONTEXT - 6)
-    (continuation,) = generate(limited, [prompt], 6)[0]
-    log_probs = plain_log_probs(limited, prompt + continuation.tokens[:-1])
+    (continuation,) = generate(block, [prompt], 6)[0]
+    log_probs = plain_log_probs(block, prompt + continuation.tokens[:-1])
     assert continuation.tokens[-1] == log_probs.argmax()
 
 

@@ -32,9 +32,8 @@ def test_forms_of_input(classifier):
     assert classifier([]) == []
     scores = classifier(TEXTS[0], top_k=None)
     assert sum(each['score'] for each in scores) == pytest.approx(1)
-    assert [each['score'] for each in scores] == sorted(
-        (each['score'] for each in scores), reverse=True
-    )
+    scores = [each['score'] for each in scores]
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_columns_and_repr(classifier):
@@ -106,15 +105,12 @@ def test_tokens(saved):
 
 def test_a_model_trained_on_words_answers_in_words(tmp_path):
     extras = {'finetuning_task': 'tagging'}
-    tiny.save_bert(
-        tmp_path / 'ours', WORDS, bert.BertForTokenClassification, ['O', 'B-X'], extras, seed=3
-    )
-    tagger, text = model_zoo.pipeline(str(tmp_path / 'ours')), 'The CATS sleep'
+    labels = ['O', 'B-X']
+    tiny.save_bert(tmp_path, WORDS, bert.BertForTokenClassification, labels, extras, seed=3)
+    tagger, text = model_zoo.pipeline(str(tmp_path)), 'The CATS sleep'
     found = tagger(text, ignore_labels=[])
-    assert found == [
-        {**each, 'word': text[each['start'] : each['end']]}
-        for each in tagger(text, ignore_labels=[], aggregation_strategy='first')
-    ]
+    words = tagger(text, ignore_labels=[], aggregation_strategy='first')
+    assert found == [{**each, 'word': text[each['start'] : each['end']]} for each in words]
     pieces = tagger(text, ignore_labels=[], aggregation_strategy='none')
     assert [each['word'] for each in pieces] == ['the', 'cat', '##s', 'sleep']
     assert {each['start'] for each in found} <= {0, 4, 9}  # of words
@@ -123,9 +119,7 @@ def test_a_model_trained_on_words_answers_in_words(tmp_path):
 @pytest.mark.parametrize('scores', [[3.0, -2.0, 0.5], [-1.0, -2.0, -3.0]])
 def test_several_labels_are_those_that_are_likely(tmp_path, scores):
     extras = {'problem_type': 'multi_label_classification'}
-    block = tiny.save_bert(
-        tmp_path, WORDS, bert.BertForSequenceClassification, ['x', 'y', 'z'], extras
-    )
+    block = tiny.save_bert(tmp_path, WORDS, bert.BertForSequenceClassification, list('xyz'), extras)
     block.classifier.weight.set_data(block.classifier.weight.data() * 0)
     block.classifier.bias.set_data(mx.nd.array(scores))
     block.save_pretrained(str(tmp_path))
@@ -133,9 +127,8 @@ def test_several_labels_are_those_that_are_likely(tmp_path, scores):
     likely = [name for name, score in zip('xyz', scores) if score > 0]
     assert [each['label'] for each in classifier('the cat')] == likely
     assert [[each['label'] for each in some] for some in classifier(['a', 'a'])] == [likely] * 2
-    assert [each['label'] for each in classifier('a', top_k=None)] == sorted(
-        'xyz', key=lambda name: -scores['xyz'.index(name)]
-    )
+    ordered = [name for _, name in sorted(zip(scores, 'xyz'), reverse=True)]
+    assert [each['label'] for each in classifier('a', top_k=None)] == ordered
 
 
 def test_an_unknown_word_stands_in_an_entity_as_transformers_has_it(saved):
@@ -210,9 +203,8 @@ def test_rerank(saved):
     assert scores == sorted(scores, reverse=True) and all(0 < score < 1 for score in scores)
     assert all(each['text'] == TEXTS[each['corpus_id']] for each in found)
     two = rank([{'query': 'where ?', 'documents': TEXTS}] * 2, top_k=2)
-    assert [[hit['corpus_id'] for hit in each] for each in two] == [
-        [hit['corpus_id'] for hit in found[:2]]
-    ] * 2
+    best = [hit['corpus_id'] for hit in found[:2]]
+    assert [[hit['corpus_id'] for hit in each] for each in two] == [best] * 2
     assert rank(('where ?', found[0]['text'])) == pytest.approx(scores[0])
     assert rank({'query': 'where ?', 'documents': []}) == []
     for item in ('where ?', {'query': 'where ?'}, {'query': 'a', 'documents': 'a'}):
@@ -225,16 +217,10 @@ def test_rerank(saved):
 @pytest.mark.parametrize(
     'inputs, options',
     [
-        (3, {}),
-        ([b'text'], {}),
-        ([None], {}),
-        ({'txt': 'a'}, {}),
-        ('a', {'top_k': 0}),
-        ('a', {'top_k': True}),
-        ('a', {'top_k': 10**5000}),
+        *((inputs, {}) for inputs in (3, [b'text'], [None], {'txt': 'a'})),
+        *(('a', {'top_k': count}) for count in (0, True, 10**5000)),
+        *(('a', {name: 2}) for name in ('topk', 'batch_size')),
         ('a', {'function_to_apply': 'tanh'}),
-        ('a', {'topk': 2}),
-        ('a', {'batch_size': 2}),
     ],
 )
 def test_bad_input(classifier, inputs, options):
@@ -244,29 +230,21 @@ def test_bad_input(classifier, inputs, options):
 
 def test_arguments_of_transformers(saved):
     folder = saved(bert.BertForSequenceClassification, ['bad', 'good'])
-    found = model_zoo.pipeline(
-        'sentiment-analysis', model=folder, tokenizer=folder, truncation=True
-    )
+    given = {'model': folder, 'tokenizer': folder, 'truncation': True}
+    found = model_zoo.pipeline('sentiment-analysis', **given)
     assert found('good')[0]['label'] in ('bad', 'good')
-    for arguments in (
-        {'device': -1},
-        {'torch_dtype': 'float32'},
-        {'truncation': 'only_second'},
-        {'tokenizer': 'bert-base-uncased'},
-    ):
+    wrong = {'device': -1, 'torch_dtype': 'float32', 'truncation': 'only_second'}
+    for name, value in {**wrong, 'tokenizer': 'bert-base-uncased'}.items():
         with pytest.raises((InputError, TypeError)):
-            model_zoo.pipeline('text-classification', folder, **arguments)
+            model_zoo.pipeline('text-classification', folder, **{name: value})
 
 
 @pytest.mark.parametrize(
     'arguments, options',
     [
-        (['text-classification'], {}),
-        (['summarization'], {}),
-        (['sentence-similarty'], {}),
-        (['text-classification', bert.BertModel], {}),
+        *(([name], {}) for name in ('text-classification', 'summarization', 'sentence-similarty')),
+        *(([name, bert.BertModel], {}) for name in ('text-classification', 'text-generation')),
         ([bert.BertModel], {'max_length': 1000}),
-        (['text-generation', bert.BertModel], {}),
     ],
 )
 def test_bad_pipelines(saved, arguments, options):

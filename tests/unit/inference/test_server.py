@@ -51,6 +51,7 @@ def error_of(answer, status):
     return message
 
 
+DRAWN = {'max_new_tokens': 6, 'do_sample': True, 'seed': 3}
 CASES = [
     ('sentiment', {'text': 'the cat', 'text_pair': 'a dog'}, {'top_k': 1}),
     ('sentiment', ['a', 'the cat'], {'top_k': None, 'function_to_apply': 'sigmoid'}),
@@ -65,17 +66,7 @@ CASES = [
     ('choice', {'text': 'the cat', 'choices': ['sleeps', 'in paris']}, {}),
     ('next', {'text': 'the cat', 'text_pair': 'sleeps'}, {}),
     ('writer', ['The model', 'A'], {'max_new_tokens': 6}),
-    (
-        'writer',
-        'The',
-        {
-            'max_new_tokens': 6,
-            'return_full_text': False,
-            'do_sample': True,
-            'seed': 3,
-            'num_return_sequences': 2,
-        },
-    ),
+    ('writer', 'The', {**DRAWN, 'num_return_sequences': 2, 'return_full_text': False}),
 ]
 
 
@@ -287,19 +278,10 @@ def test_texts_of_several_requests_are_written_together(small, pipelines, monkey
 
     monkeypatch.setattr(type(pipeline.block), 'step', watched)
     sizes = [3, 5, 8, 12, 4]  # some are taken at once, the rest together: 3 or more of one of these
+    bodies = [{'inputs': f'The {n}', 'parameters': {'max_new_tokens': n}} for n in sizes]
+    requests = [('POST', '/models/writer', {'json': body}) for body in bodies]
     with pipeline.engine.lock:
-        waiting = in_background(
-            lambda: client.gather(
-                *(
-                    (
-                        'POST',
-                        '/models/writer',
-                        {'json': {'inputs': f'The {size}', 'parameters': {'max_new_tokens': size}}},
-                    )
-                    for size in sizes
-                )
-            )
-        )
+        waiting = in_background(lambda: client.gather(*requests))
         wait_until(lambda: client.models.get('writer').worker.count == len(sizes))
     answers = waiting.result()
     assert max(counts) >= 3 and len(counts) < sum(sizes)

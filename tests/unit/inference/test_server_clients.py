@@ -36,9 +36,8 @@ def test_openai_embeddings(openai_client, pipelines):
     found = openai_client.embeddings.create(model='owner/vectors', input=texts)  # base64
     np.testing.assert_allclose([each.embedding for each in found.data], wanted, atol=1e-6)
     assert found.usage.prompt_tokens == 9  # [CLS] and [SEP] count
-    found = openai_client.embeddings.create(
-        model='owner/vectors', input=texts[0], encoding_format='float', dimensions=16
-    )
+    options = {'encoding_format': 'float', 'dimensions': 16}
+    found = openai_client.embeddings.create(model='owner/vectors', input=texts[0], **options)
     np.testing.assert_allclose([each.embedding for each in found.data], wanted[:1], atol=1e-6)
 
 
@@ -66,11 +65,8 @@ def test_openai_completions_that_stream(openai_client):
     options = {'model': 'writer', 'prompt': ['The', 'A model'], 'max_tokens': 10, 'temperature': 0}
     whole = openai_client.completions.create(**options)
     texts = ['', '']
-    chunks = list(
-        openai_client.completions.create(
-            **options, stream=True, stream_options={'include_usage': True}
-        )
-    )
+    stream = {'stream': True, 'stream_options': {'include_usage': True}}
+    chunks = list(openai_client.completions.create(**options, **stream))
     for chunk in chunks:
         for choice in chunk.choices:
             texts[choice.index] += choice.text
@@ -80,10 +76,8 @@ def test_openai_completions_that_stream(openai_client):
     options.update(prompt='The', stop=[stop])
     cut = openai_client.completions.create(**options).choices[0]
     assert stop not in cut.text and cut.finish_reason == 'stop'
-    pieces = [
-        chunk.choices[0].text for chunk in openai_client.completions.create(**options, stream=True)
-    ]
-    assert ''.join(pieces) == cut.text
+    chunks = openai_client.completions.create(**options, stream=True)
+    assert ''.join(chunk.choices[0].text for chunk in chunks) == cut.text
 
 
 def test_openai_models_and_errors(openai_client, served_at, pipelines):
@@ -119,18 +113,17 @@ def hub_client(served_at, monkeypatch):
 
 def test_huggingface_hub(hub_client, pipelines):
     found = hub_client('nli').text_classification('the cat')
-    assert [each.score for each in found] == pytest.approx(
-        [each['score'] for each in pipelines['nli']('the cat', top_k=None)], abs=1e-5
-    )
+    wanted = [each['score'] for each in pipelines['nli']('the cat', top_k=None)]
+    assert [each.score for each in found] == pytest.approx(wanted, abs=1e-5)
     found = hub_client('nli').zero_shot_classification('the cat', ['good', 'bad'])
     pipe = pipeline('zero-shot-classification', os.path.dirname(pipelines['nli'].files.config))
     wanted = pipe('the cat', candidate_labels=['good', 'bad'])
     assert [each.label for each in found] == wanted['labels']
     assert [each.score for each in found] == pytest.approx(wanted['scores'], abs=1e-5)
-    found = hub_client('tagger').token_classification(CONTEXT, aggregation_strategy='simple')
-    assert [each.word for each in found] == [
-        each['word'] for each in pipelines['tagger'](CONTEXT, aggregation_strategy='simple')
-    ]
+    options = {'aggregation_strategy': 'simple'}
+    found = hub_client('tagger').token_classification(CONTEXT, **options)
+    wanted = pipelines['tagger'](CONTEXT, **options)
+    assert [each.word for each in found] == [each['word'] for each in wanted]
     found = hub_client('squad').question_answering('where ?', CONTEXT)
     assert found.answer == pipelines['squad']('where ?', CONTEXT)['answer']
     vectors = hub_client('owner/vectors')

@@ -100,9 +100,8 @@ def test_a_number(visit, pipelines):
 
 
 def test_own_labels(visit, saved):
-    pipeline = model_zoo.pipeline(
-        'zero-shot-classification', saved(bert.BertForSequenceClassification, LABELS)
-    )
+    folder = saved(bert.BertForSequenceClassification, LABELS)
+    pipeline = model_zoo.pipeline('zero-shot-classification', folder)
     visit.show('nli', 'zero-shot-classification')
     visit.ask(text='the cat sleeps', labels='cat, film , paris')
     wanted = pipeline('the cat sleeps', candidate_labels=['cat', 'film', 'paris'])
@@ -198,9 +197,8 @@ def test_text_that_streams_and_stops(visit, pipelines, monkeypatch):
     text = visit.find('.written').text_content()
     visit.page.wait_for_timeout(200)
     assert visit.find('.written').text_content() == text
-    everything = pipelines['writer']('The model', max_new_tokens=1000, return_full_text=False)[0][
-        'generated_text'
-    ]
+    options = {'max_new_tokens': 1000, 'return_full_text': False}
+    everything = pipelines['writer']('The model', **options)[0]['generated_text']
     assert everything.startswith(text) and len(text) < len(everything)
 
 
@@ -230,41 +228,25 @@ def test_neighbours_on_a_map(visit, pipelines):
     assert sorted(nearest) == sorted(str(n + 1) for n in order[:3])
 
 
-CHOICE = {'text': 'the cat sleeps', 'choices': ['a dog', 'a good film', 'paris']}
-#: model, view, fields, what the model's pipeline gives for them as rows of labels and scores
-BARS = [
-    (
-        'choice',
-        'multiple-choice',
-        {'text': 'the cat sleeps', 'choices': 'a dog\na good film\nparis'},
-        lambda pipeline: sorted(
-            zip(CHOICE['choices'], pipeline(CHOICE)['scores']), key=lambda row: -row[1]
-        ),
-    ),
-    (
-        'next',
-        'next-sentence',
-        {'text': 'the cat', 'pair': 'a dog'},
-        lambda pipeline: [pipeline(('the cat', 'a dog')).values()],
-    ),
-    (
-        'ranker',
-        'rerank',
-        {'query': 'the dog', 'texts': '\n'.join(TEXTS)},
-        lambda pipeline: [
-            (TEXTS[each['corpus_id']], each['score'])
-            for each in pipeline({'query': 'the dog', 'documents': TEXTS})
-        ],
-    ),
-]
+def test_choices(visit, pipelines):
+    texts = ['a dog', 'a good film', 'paris']
+    visit.show('choice', 'multiple-choice')
+    visit.ask(text='the cat sleeps', choices='\n'.join(texts))
+    scores = pipelines['choice']({'text': 'the cat sleeps', 'choices': texts})['scores']
+    assert visit.bars() == shown(sorted(zip(texts, scores), key=lambda row: -row[1]))
 
 
-@pytest.mark.parametrize('model, view, fields, wanted', BARS)
-def test_bars(visit, pipelines, model, view, fields, wanted):
-    visit.show(model, view)
-    visit.ask(**fields)
-    rows = shown(wanted(pipelines[model]))
-    assert visit.bars()[: len(rows)] == rows
+def test_next_sentence(visit, pipelines):
+    visit.show('next', 'next-sentence')
+    visit.ask(text='the cat', pair='a dog')
+    assert visit.bars()[:1] == shown([pipelines['next'](('the cat', 'a dog')).values()])
+
+
+def test_ranking(visit, pipelines):
+    visit.show('ranker', 'rerank')
+    visit.ask(query='the dog', texts='\n'.join(TEXTS))
+    found = pipelines['ranker']({'query': 'the dog', 'documents': TEXTS})
+    assert visit.bars() == shown((TEXTS[each['corpus_id']], each['score']) for each in found)
 
 
 def test_attention_by_keyboard(visit, pipelines):
@@ -286,11 +268,9 @@ def test_attention_by_keyboard(visit, pipelines):
     order = np.argsort(-weights[2], kind='stable')[:3]
     wanted = ', '.join(f'{encoding.tokens[n]} {weights[2][n]:.3f}' for n in order)
     assert visit.find('.told').inner_text() == f'{encoding.tokens[2]} looks at {wanted}'
-    widths = visit.find('.look').evaluate_all(
-        "all => all.map(each => +each.getAttribute('stroke-opacity'))"
-    )
+    opacities = "all => all.map(each => +each.getAttribute('stroke-opacity'))"
     wanted = [float(each) for each in weights[2] if each >= 0.03]
-    assert widths == pytest.approx(wanted)
+    assert visit.find('.look').evaluate_all(opacities) == pytest.approx(wanted)
     visit.keyboard.press('Escape')
     assert visit.find('.look').count() == (weights >= 0.03).sum()
 
@@ -354,9 +334,8 @@ def test_an_error_is_one_line(visit):
 def minilm_url(minilm_dir):
     from serving import serving
 
-    app = build_app(
-        {'all-MiniLM-L6-v2': model_zoo.pipeline(str(minilm_dir))}, Settings(api_key=KEY)
-    )
+    models = {'all-MiniLM-L6-v2': model_zoo.pipeline(str(minilm_dir))}
+    app = build_app(models, Settings(api_key=KEY))
     with serving(app) as (host, port):
         yield f'http://{host}:{port}/'
 

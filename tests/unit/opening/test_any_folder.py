@@ -22,22 +22,20 @@ SCORES = [('the cat', 'a cat', 0.9), ('a mat', 'red', 0.1)] * 4
 TEXTS = ['the cat sat on a red mat . ' * 6] * 4
 
 
-def trained(task, rows, scored=True, **options):
+def trained(task, rows, scored=True):
     """A training, and the use of its result."""
 
     def check(folder, _):
-        result = model_zoo.finetune(
-            str(folder), task, rows, rows[:4] if scored else None, epochs=1, batch_size=4, **options
-        )
+        dev = rows[:4] if scored else None
+        result = model_zoo.finetune(str(folder), task, rows, dev, epochs=1, batch_size=4)
         assert not scored or all(map(math.isfinite, result.scores.values()))
 
     return check
 
 
 def answers(folder, _):
-    answer = model_zoo.pipeline('question-answering', str(folder))(
-        question='who?', context='the cat sat', top_k=1
-    )
+    reader = model_zoo.pipeline('question-answering', str(folder))
+    answer = reader(question='who?', context='the cat sat', top_k=1)
     assert answer['answer'] == 'the cat sat'[answer['start'] : answer['end']] != ''
 
 
@@ -84,6 +82,11 @@ def command(line):
     return check
 
 
+EXTRACT = 'extract_features --input_file IN --output_file OUT --layers -1 --model FOLDER'
+CREATE = (
+    'create_pretraining_data --input_file IN --output_dir OUT --vocab FOLDER '
+    '--max_length 32 --masked_lm_prob 0.3 --whole_word_mask --max_predictions_per_seq 5'
+)
 #: task or command -> head of the model, what is done
 ENCODER = {
     'classification': ('ForSequenceClassification', trained('text-classification', CLASSES)),
@@ -97,17 +100,8 @@ ENCODER = {
     'answers': ('ForQuestionAnswering', answers),
     'fills': ('ForMaskedLM', fills),
     'embeds': ('Model', embeds),
-    'extract': (
-        'Model',
-        command('extract_features --input_file IN --output_file OUT --layers -1 --model FOLDER'),
-    ),
-    'create': (
-        'ForMaskedLM',
-        command(
-            'create_pretraining_data --input_file IN --output_dir OUT --vocab FOLDER '
-            '--max_length 32 --masked_lm_prob 0.3 --whole_word_mask --max_predictions_per_seq 5'
-        ),
-    ),
+    'extract': ('Model', command(EXTRACT)),
+    'create': ('ForMaskedLM', command(CREATE)),
 }
 ENCODER_OF_BERT = {'similarity': ('Model', trained('sentence-similarity', SCORES))}
 DECODER = {
@@ -226,9 +220,9 @@ def test_settings(tmp_path):
     assert tokenizer.max_len == 70
     assert tokenizer.encode('a b c', max_length=4).tokens == ['[CLS]', 'b', 'c', '[SEP]']
     assert tokenizer.tokenize('x[MASK]y') == ['x', '[MASK]', 'y']  # as a tokenizer.json has it
-    assert bert.BertTokenizer.from_pretrained(
-        str(tmp_path), do_basic_tokenize=False, max_len=9
-    ).tokenize('a.b') == ['[UNK]']
+    options = {'do_basic_tokenize': False, 'max_len': 9}
+    plain = bert.BertTokenizer.from_pretrained(str(tmp_path), **options)
+    assert plain.tokenize('a.b') == ['[UNK]']
     tokenizer = opened(tmp_path, 'bert_json_added', do_lower_case=False)
     assert tokenizer.tokenize('A<e1>') == ['[UNK]', '<e1>'] and not tokenizer.do_lower_case
     assert open_tokenizer(str(tmp_path), do_lower_case=True).tokenize('A<e1>') == ['a', '<e1>']

@@ -13,12 +13,13 @@ from variant_models import write_family
 import model_zoo
 from model_zoo.errors import InputError, PretrainedNotFoundError, UnknownNameError
 from model_zoo.layers.cells import padded_units
-from model_zoo.pretrained import get_entry, resolve_alias
+from model_zoo.pretrained import get_entry, list_pretrained, resolve_alias
 from model_zoo.registry import get_family
 
 pytestmark = pytest.mark.usefixtures('no_network')
 
-CCNEWS = 'openwebtext_ccnews_stories_books_cased'
+CCNEWS = 'roberta_12_768_12_openwebtext_ccnews_stories_books'
+DISTILBERT = [f'distilbert_6_768_12_distil{b}_book_corpus_wiki_en_uncased' for b in ('', 'bert')]
 #: name of a model -> its data set, its family, and other names that lead to both
 NAMES = {
     'bert_12_768_12': (
@@ -27,24 +28,14 @@ NAMES = {
         ['bert-base-uncased', 'google-bert/bert-base-uncased'],
     ),
     'roberta_12_768_12': (
-        CCNEWS,
+        'openwebtext_ccnews_stories_books_cased',
         'roberta',
-        [
-            'roberta-base',
-            'FacebookAI/roberta-base',
-            f'roberta_12_768_12_{CCNEWS}',
-            f'roberta_12_768_12_{CCNEWS[:-6]}',
-        ],
+        ['roberta-base', 'FacebookAI/roberta-base', f'{CCNEWS}_cased', CCNEWS],
     ),
     'distilbert_6_768_12': (
         'distilbert_book_corpus_wiki_en_uncased',
         'distilbert',
-        [
-            'distilbert-base-uncased',
-            'distilbert/distilbert-base-uncased',
-            'distilbert_6_768_12_distil_book_corpus_wiki_en_uncased',
-            'distilbert_6_768_12_distilbert_book_corpus_wiki_en_uncased',
-        ],
+        ['distilbert-base-uncased', 'distilbert/distilbert-base-uncased', *DISTILBERT],
     ),
     'electra_12_256_4': ('electra_en_uncased', 'electra', ['google/electra-small-discriminator']),
     'electra_24_1024_16': ('electra_en_uncased', None, ['google/electra-large-discriminator']),
@@ -64,13 +55,8 @@ NAMES = {
         ['transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103'],
     ),
 }
-#: names of models whose sizes are in them, and other names of GPT-2's
-SIZES = (
-    'bert_6_384_12 bert_12_768_12 bert_24_1024_16 roberta_12_768_12 roberta_24_1024_16 '
-    'distilbert_6_768_12 electra_12_256_4 electra_12_768_12 electra_24_1024_16 xlmr_12_768_12 '
-    'xlmr_24_1024_16 gpt_12_768_12 gpt2_12_768_12 gpt2_24_1024_16 gpt2_36_1280_20 '
-    'gpt2_48_1600_25 transfo_xl_18_1024_16'
-).split()
+#: names of models, which have their sizes
+SIZES = sorted({entry.model for entry in list_pretrained()})
 POSITIONS = {'gpt2': 1024, 'transfo': None}
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])

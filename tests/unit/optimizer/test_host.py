@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import assert_same, set_gradient
+from arrays import assert_same, make_parameters, set_gradient
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -23,12 +23,8 @@ OPTIONS = [
 def trained(name, options, steps=3):
     """Weights and moments after some steps."""
     random = np.random.RandomState(0)
-    parameters = []
-    for number, shape in enumerate(SHAPES):
-        parameter = gluon.Parameter(f'w{number}_weight', shape=shape)
-        parameter.initialize()
-        parameter.set_data(mx.nd.array(random.normal(size=shape)))
-        parameters.append(parameter)
+    weights = {f'w{number}_weight': random.normal(size=s) for number, s in enumerate(SHAPES)}
+    parameters = list(make_parameters(weights).values())
     trainer = gluon.Trainer(parameters, name, {'learning_rate': 0.01, **options}, kvstore=None)
     for _ in range(steps):
         for parameter in parameters:

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import set_gradient
+from arrays import make_parameters, set_gradient
 from mxnet import gluon
 from mxnet.optimizer import LAMB as Theirs
 
@@ -38,15 +38,6 @@ class Reference:
                 length, of_update = np.linalg.norm(weights[name]), np.linalg.norm(update)
                 ratio = length / of_update if length > 0 and of_update > 0 else 1.0
             weights[name] = weights[name] - lr * ratio * update
-
-
-def make_parameters(weights):
-    parameters = gluon.ParameterDict()
-    for name, value in weights.items():
-        parameter = parameters.get(name, shape=value.shape)
-        parameter.initialize()
-        parameter.set_data(mx.nd.array(value))
-    return parameters
 
 
 @pytest.mark.parametrize('wd', [0.0, 0.01])

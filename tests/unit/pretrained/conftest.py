@@ -23,12 +23,11 @@ def block():
 def files(block):
     """What the repository has; name -> bytes."""
     config = {**CONFIG, 'architectures': ['BertForSequenceClassification']}
+    tensors = block.tensors_in('huggingface')
     return {
         'config.json': json.dumps(config).encode(),
         'vocab.txt': '\n'.join(TOKENS).encode(),
-        'model.safetensors': safetensors.numpy.save(
-            block.tensors_in('huggingface'), {'format': 'pt'}
-        ),
+        'model.safetensors': safetensors.numpy.save(tensors, {'format': 'pt'}),
     }
 
 

@@ -5,8 +5,8 @@ import os
 import subprocess
 
 import pytest
-import warm
 from loopback import LoopbackServer, Resource, zip_of
+from script_runs import start
 
 from model_zoo.pretrained.download import DownloadError, download
 
@@ -83,21 +83,16 @@ def test_a_broken_connection_leaves_nothing(server, path):
     assert read(download(server.url + 'f', path)) == BODY
 
 
-CODE = (
-    'import sys; sys.path[:0] = sys.argv[4:];'
-    'from model_zoo.pretrained.download import download;'
-    'print(download(*sys.argv[1:4]))'
-)
-
-
-def start(server, path):
-    """Start a process that downloads the file."""
-    arguments = ['-c', CODE, server.url + 'f', path, SHA1, *warm.sys.path]
-    return warm.Process(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+CODE = """
+import sys
+from model_zoo.pretrained.download import download
+print(download(*sys.argv[1:]))
+"""
 
 
 def test_two_processes_download_once(server, path):
     server.resources['/f'] = Resource(BODY, delay=0.5)
-    processes = [start(server, path) for _ in '12']
-    assert [process.stdout.read().strip() for process in processes] == [path, path]
+    argv = ['-c', CODE, server.url + 'f', path, SHA1]
+    processes = [start(*argv, stdout=subprocess.PIPE) for _ in '12']
+    assert [process.communicate()[0].strip() for process in processes] == [path, path]
     assert server.paths() == ['/f'] and read(path) == BODY

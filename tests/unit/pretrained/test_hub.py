@@ -24,9 +24,8 @@ def online(server, files, monkeypatch):
     list_pretrained()  # the families' entries go to the catalogue that lasts
     monkeypatch.setattr(catalogue, '_ENTRIES', {})
     for dataset, repository in [('tiny', 'me/tiny'), ('gone', 'me/gone'), ('local', None)]:
-        pretrained.register_pretrained(
-            pretrained.PretrainedEntry('bert_x', dataset, 'bert', True, hub=repository)
-        )
+        entry = pretrained.PretrainedEntry('bert_x', dataset, 'bert', True, hub=repository)
+        pretrained.register_pretrained(entry)
     return server
 
 
@@ -61,9 +60,8 @@ def test_weights_in_parts(online, block, files):
     path = find_files('bert_x', 'tiny').weights
     assert path.endswith('model.safetensors.index.json')
     assert same(type(block).from_pretrained(os.path.dirname(path)), block)
-    assert pretrained.places_of(pretrained.get_entry('bert_x', 'tiny'), '') == [
-        "Hugging Face hub's cache"
-    ]
+    found = pretrained.places_of(pretrained.get_entry('bert_x', 'tiny'), '')
+    assert found == ["Hugging Face hub's cache"]
 
 
 def test_a_broken_download_is_completed(online, block):
@@ -74,9 +72,8 @@ def test_a_broken_download_is_completed(online, block):
     with pytest.raises(PretrainedNotFoundError):
         find_files('bert_x', 'tiny')
     resource.cut = None
-    assert same(
-        type(block).from_pretrained(os.path.dirname(find_files('bert_x', 'tiny').weights)), block
-    )
+    path = find_files('bert_x', 'tiny').weights
+    assert same(type(block).from_pretrained(os.path.dirname(path)), block)
 
 
 def test_a_commit_and_a_checksum_of_the_catalogue(online, files):

@@ -31,9 +31,7 @@ def find(name):
 def test_everything_of_a_repository(server, files, block):
     publish(server, 'me/tiny', files)
     opened = open_model('me/tiny')
-    assert isinstance(opened.block, bert.BertForSequenceClassification) and same(
-        opened.block, block
-    )
+    assert type(opened.block) is bert.BertForSequenceClassification and same(opened.block, block)
     assert opened.files.source == 'Hugging Face hub'
     assert opened.tokenizer.tokenize('Hello hubs') == ['hello', 'hub', '##s']
     assert opened.block.num_labels == 3 and find('me/tiny').labels.given == ['good', 'bad', 'ugly']
@@ -78,12 +76,10 @@ def test_revisions(server, files, block):
         open_model('me/tiny@v3')
 
 
-def rust_tokenizer(lowercase=True, strip_accents=None):
+def rust_tokenizer(**options):
     ids = {token: place for place, token in enumerate(TOKENS)}
     rust = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token='[UNK]'))
-    rust.normalizer = tokenizers.normalizers.BertNormalizer(
-        lowercase=lowercase, strip_accents=strip_accents
-    )
+    rust.normalizer = tokenizers.normalizers.BertNormalizer(**options)
     rust.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     rust.post_processor = tokenizers.processors.BertProcessing(('[SEP]', 3), ('[CLS]', 2))
     rust.add_special_tokens(TOKENS[:5])
@@ -107,15 +103,12 @@ def test_a_decoder_with_tokenizer_json(server):
     ids = {'h': 0, 'i': 1, 'hi': 2, '<|endoftext|>': 3}
     rust = tokenizers.Tokenizer(tokenizers.models.BPE(ids, [('h', 'i')]))
     rust.add_special_tokens(['<|endoftext|>'])
-    publish(
-        server,
-        'me/gpt',
-        {
-            'config.json': json.dumps({'model_type': 'gpt2', **model.config.to_dict()}).encode(),
-            'tokenizer.json': rust.to_str().encode(),
-            'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
-        },
-    )
+    files = {
+        'config.json': json.dumps({'model_type': 'gpt2', **model.config.to_dict()}).encode(),
+        'tokenizer.json': rust.to_str().encode(),
+        'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
+    }
+    publish(server, 'me/gpt', files)
     opened = open_model('me/gpt', 'language_model')
     assert opened.tokenizer.convert_tokens_to_ids(opened.tokenizer.tokenize('hi')) == [2]
     assert get_model('me/gpt')[1].idx_to_token == list(ids)

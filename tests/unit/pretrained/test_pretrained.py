@@ -40,9 +40,8 @@ def empty(monkeypatch):
 @pytest.fixture
 def entries(empty, monkeypatch):
     """A catalogue of three: in the repository; in a package; in neither."""
-    package = PackageFiles(
-        'carries_tiny', 'carries-tiny==1.0', 'files', 'w.bin', hashlib.sha256(WEIGHTS).hexdigest()
-    )
+    sha256 = hashlib.sha256(WEIGHTS).hexdigest()
+    package = PackageFiles('carries_tiny', 'carries-tiny==1.0', 'files', 'w.bin', sha256)
     pretrained.register_pretrained(
         PretrainedEntry('tiny', 'books_uncased', 'fake', True, default=True, names=('tiny-one',)),
         PretrainedEntry('tiny', 'packed', 'fake', False, package=package),
@@ -56,10 +55,8 @@ def entries(empty, monkeypatch):
 @pytest.fixture
 def names():
     """Names of the files of 'tiny', 'books_uncased' in GluonNLP's repository and cache."""
-    return (
-        f'tiny_books_uncased-{sha1(WEIGHTS)[:8]}.params',
-        f'books_uncased-{sha1(VOCAB.encode())[:8]}.vocab',
-    )
+    weights, vocab = (sha1(content)[:8] for content in (WEIGHTS, VOCAB.encode()))
+    return f'tiny_books_uncased-{weights}.params', f'books_uncased-{vocab}.vocab'
 
 
 @pytest.fixture
@@ -185,10 +182,8 @@ def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
     special.update(bos_id=-1, eos_id=-1, user_defined_symbols=['[CLS]', '[SEP]', '[MASK]'])
     learn_pieces(tmp_path / 'sp.model', lines, 60, model_type='bpe', **special)
     content = (tmp_path / 'sp.model').read_bytes()
-    table = gluonnlp.data.utils._vocab_sha1
-    monkeypatch.setitem(
-        table, 'books_uncased', [sha1(content), '.spiece', {'padding_token': '[PAD]'}]
-    )
+    entry = [sha1(content), '.spiece', {'padding_token': '[PAD]'}]
+    monkeypatch.setitem(gluonnlp.data.utils._vocab_sha1, 'books_uncased', entry)
     root = tmp_path / 'home' / 'models'
     root.mkdir(parents=True)
     (root / f'books_uncased-{sha1(content)[:8]}.spiece').write_bytes(content)
@@ -251,14 +246,11 @@ def test_lone_safetensors_never_take_gluonnlps_order(entries, cache, tmp_path):
 
 def test_path_without_weights(entries, cache, tmp_path):
     """A path is a promise: the sources aren't asked in its place."""
-    with pytest.raises(InputError):
-        find_files('tiny', path=str(tmp_path / 'missing'))
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(InputError):
-        find_files('tiny', path=str(tmp_path / 'empty'))
-    (tmp_path / 'empty' / 'best_model').mkdir()
-    with pytest.raises(InputError):
-        find_files('tiny', path=str(tmp_path / 'empty'))
+    (tmp_path / 'run' / 'best_model').mkdir(parents=True)
+    for name in ('missing', 'empty', 'run'):
+        with pytest.raises(InputError):
+            find_files('tiny', path=str(tmp_path / name))
 
 
 # the catalogue
@@ -276,9 +268,7 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
     assert {name for name in ours if name.startswith('bert_')} == listed  # variants have others
     assert len(listed) == 18
     for entry in PRETRAINED:
-        assert entry.do_lower_case == (
-            entry.dataset == 'all_minilm_l6_v2' or entry.dataset.endswith('uncased')
-        )
+        assert entry.do_lower_case == entry.dataset.endswith(('uncased', 'all_minilm_l6_v2'))
 
 
 @pytest.mark.parametrize(

@@ -80,13 +80,10 @@ def test_refused(folder, config, task):
 
 
 def test_the_names_decide_not_the_positions(folder):
+    nli = 'entailment', 'neutral', 'contradiction'
     for names, task, ordered in [
         (NLI_OF_ORIGINALS, 'MNLI', NLI_OF_ORIGINALS),
-        (
-            ('ENTAILMENT', 'neutral', 'contradictory'),
-            'XNLI',
-            ('entailment', 'neutral', 'contradiction'),
-        ),
+        (('ENTAILMENT', 'neutral', 'contradictory'), 'XNLI', nli),
         (('Entailment', 'not-entailment'), 'QNLI', ('entailment', 'not_entailment')),
         (('equivalent', 'NOT_EQUIVALENT'), 'MRPC', ('1', '0')),
         (('not_duplicate', 'duplicate'), 'QQP', ('0', '1')),
@@ -109,15 +106,10 @@ def test_digits_in_the_data_are_positions_among_names(folder):
 
 
 @pytest.mark.parametrize(
-    ('file', 'order'),
-    [
-        ('model.params', GLUONNLP),
-        ('pytorch_model.bin', ORIGINALS),
-        ('model.ckpt.index', ORIGINALS),
-        ('model.safetensors', ORIGINALS),
-    ],
+    'file', ['model.params', 'pytorch_model.bin', 'model.ckpt.index', 'model.safetensors']
 )
-def test_without_names_the_format_says_whose_order_it_is(folder, file, order, caplog):
+def test_without_names_the_format_says_whose_order_it_is(folder, file, caplog):
+    order = GLUONNLP if file == 'model.params' else ORIGINALS
     place = folder({'hidden_size': 8}, file)
     with caplog.at_level(logging.INFO):
         task = match_labels(get_task('MNLI'), place)

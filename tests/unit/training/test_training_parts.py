@@ -1,93 +1,33 @@
 """What the training loop does with several terms, workers, devices, intervals and in float16."""
 
+import functools
+
 import mxnet as mx
 import numpy as np
 import pytest
+import training_loops
 from arrays import assert_same
-from mxnet.gluon import nn
-from training_loops import training_loop
+from training_loops import Rows, assert_close, values
 
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.training.callbacks import Callback
-from model_zoo.training.checkpoint import CheckpointStore, seed_all
+from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.loop import DivergedError, Interrupted
-from model_zoo.training.objective import Objective
 from model_zoo.training.updater import LossScale
 from model_zoo.training.workers import Workers, make_workers
 
-EXAMPLES, FEATURES = 24, 5
-
-
-class Rows:
-    """Batches of weighted examples; every third weight is 0, so that parts have other counts."""
-
-    def __init__(self, size, rank=0, parts=1, ctx=None):
-        rng = np.random.RandomState(3)
-        self.x = rng.randn(EXAMPLES, FEATURES).astype('float32')
-        self.y = rng.randn(EXAMPLES, 1).astype('float32')
-        self.weight = (np.arange(EXAMPLES) % 7 % 3 > 0).astype('float32')
-        self.size, self.rank, self.parts = size, rank, parts
-        self.ctx = ctx or [mx.cpu()]
-
-    def epoch(self, epoch, start=0):
-        order = np.random.RandomState(epoch).permutation(EXAMPLES)
-        for number in range(start, -(-EXAMPLES // self.size)):
-            rows = order[number * self.size : (number + 1) * self.size][self.rank :: self.parts]
-            ctx = self.ctx[number % len(self.ctx)]
-            arrays = [mx.nd.array(each[rows], ctx=ctx) for each in (self.x, self.y, self.weight)]
-            yield (*arrays, self.weight[rows]) if len(rows) else None
-
-
-def make_loop(loader, num_steps=10, optimizer='bertadam', ctx=None, dtype='float32', **kwargs):
-    seed_all(3)
-    block = nn.HybridSequential()
-    block.add(nn.Dense(8, in_units=FEATURES, activation='tanh'), nn.Dense(1, in_units=8))
-    block.initialize(mx.init.Normal(0.3), ctx=ctx)
-    block.hybridize(static_alloc=True)
-    options = {'learning_rate': 0.05}
-    trainer = mx.gluon.Trainer(block.collect_params(), optimizer, options, update_on_kvstore=False)
-
-    def terms(batch):
-        x, y, weight, _ = batch
-        out = block(x)
-        squares = ((out - y) ** 2).reshape((-1,))
-        right = (out > 0) == (y > 0)
-        weighted = (squares * weight).sum() / mx.nd.maximum(weight.sum(), 1)
-        return [weighted, squares.mean(), (right.reshape((-1,)) * weight).sum(), right.sum()]
-
-    objective = Objective(
-        terms,
-        lambda batch: (int(batch[3].sum()), len(batch[3])),
-        names=('one', 'two'),
-        accuracies=True,
-        tokens=lambda batch: 10 * len(batch[3]),
-    )
-    return training_loop(block, trainer, objective, loader, num_steps, **kwargs)
-
-
-def trained(*args, **kwargs):
-    """As `make_loop`, after its run."""
-    loop = make_loop(*args, **kwargs)
-    loop.run()
-    return loop
-
-
-def values(loop):
-    return [each.list_data()[0].asnumpy() for each in loop.block.collect_params().values()]
-
-
-def assert_close(left, right, atol=1e-6):
-    assert_same(values(left), values(right), atol)
+make_loop = functools.partial(training_loops.make_loop, num_steps=10)
+trained = functools.partial(training_loops.trained, num_steps=10)
 
 
 @pytest.fixture(scope='module')
 def whole():
-    return trained(Rows(12), log_interval=1)
+    return trained(loader=Rows(12), log_interval=1)
 
 
 def test_accumulation_is_exact_for_each_term(whole):
-    parts = trained(Rows(3), accumulate=4, log_interval=1)
-    assert_close(whole, parts)
+    parts = trained(loader=Rows(3), accumulate=4, log_interval=1)
+    assert_close(whole, parts, 1e-6)
     assert all(parameter.grad_req == 'write' for parameter in parts.updater.parameters)
     for left, right in zip(whole.state.log, parts.state.log):
         for name in ('loss', 'one_loss', 'two_loss', 'one_acc', 'two_acc', 'grad_norm'):
@@ -102,8 +42,8 @@ def test_accumulation_is_exact_for_each_term(whole):
 
 def test_several_devices_are_one(whole):
     ctx = [mx.cpu(0), mx.cpu(1)]
-    loop = trained(Rows(6, ctx=ctx), ctx=ctx, accumulate=2)
-    assert_close(whole, loop, atol=3e-6)  # sums in another order: ten units in the last place
+    loop = trained(loader=Rows(6, ctx=ctx), ctx=ctx, accumulate=2)
+    assert_close(whole, loop, 3e-6)  # sums in another order: ten units in the last place
     for parameter in loop.block.collect_params().values():
         first, second = parameter.list_data()
         np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
@@ -131,18 +71,15 @@ def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path
             raise AssertionError('worker 1 has no callbacks')
 
     workers = Alone(1, np.array([100.0, 200.0, 0.0]))
-    store = CheckpointStore(str(tmp_path))
-    options = {'max_grad_norm': None, 'workers': workers, 'num_steps': 3}
-    loop = make_loop(
-        Rows(2, rank=1, parts=2), optimizer='sgd', store=store, callbacks=[Log()], **options
-    )
+    options = {'max_grad_norm': None, 'workers': workers, 'num_steps': 3, 'optimizer': 'sgd'}
+    loop = make_loop(tmp_path, Rows(2, rank=1, parts=2), callbacks=[Log()], **options)
     before = values(loop)
     loop.run()
     small = max(abs(one - two).max() for one, two in zip(values(loop), before))
     assert 0 < small < 0.01  # one example of some 200
-    assert workers.summed == 3 and store.paths() == []
+    assert workers.summed == 3 and CheckpointStore(tmp_path).paths() == []
 
-    empty = make_loop(Rows(1, rank=1, parts=2), optimizer='sgd', **options)
+    empty = make_loop(loader=Rows(1, rank=1, parts=2), **options)
     before = values(empty)
     empty.run()
     assert_same(values(empty), before, 0)
@@ -151,7 +88,7 @@ def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path
 def test_workers_stop_together():
     fellow_was_interrupted = Alone(1, np.array([5.0, 5.0, 1.0]))
     with pytest.raises(Interrupted):
-        make_loop(Rows(4), workers=fellow_was_interrupted).run()
+        make_loop(loader=Rows(4), workers=fellow_was_interrupted).run()
 
 
 def test_intervals_of_evaluations_and_checkpoints(tmp_path):
@@ -162,78 +99,60 @@ def test_intervals_of_evaluations_and_checkpoints(tmp_path):
         return float(len(calls)), {}
 
     store = CheckpointStore(str(tmp_path), keep=20)
-    options = {'num_steps': 11, 'evaluate_interval': 4, 'store': store}
-    loop = make_loop(Rows(12), evaluate=evaluate, checkpoint_interval=3, **options)
+    options = {'loader': Rows(12), 'num_steps': 11, 'evaluate_interval': 4, 'store': store}
+    loop = make_loop(evaluate=evaluate, checkpoint_interval=3, **options)
     state = loop.run()
     assert calls == [4, 8, 11] == [record['step'] for record in state.epochs]
     steps = [3, 4, 6, 8, 9, 11]
     assert [store.at(step).state['step'] for step in steps] == steps and len(store.paths()) == 6
     with pytest.raises(CheckpointError):
         store.at(5)
-    resumed = make_loop(Rows(12), **options)
+    resumed = make_loop(**options)
     for step in (11, 8, 6, 3):
         resumed.resume(step)
         resumed.run()
-        assert_close(loop, resumed, atol=0)
+        assert_close(loop, resumed)
         assert [record['step'] for record in resumed.state.epochs][-1] == 11
     assert resumed.state.step == 11
 
 
-class Overflowing(Rows):
-    """In its third update."""
-
-    def epoch(self, epoch, start=0):
-        for number, (x, y, weight, host) in enumerate(super().epoch(epoch, start), start):
-            yield x, y * (1e30 if (epoch, number) == (1, 0) else 1), weight, host
-
-
-class Broken(Rows):
-    """In all updates."""
-
-    def epoch(self, epoch, start=0):
-        for x, y, weight, host in super().epoch(epoch, start):
-            yield x, y * np.nan, weight, host
+def overflowing():
+    """Rows of which the third update overflows."""
+    return Rows(12, factor=lambda epoch, number: 1e30 if (epoch, number) == (1, 0) else 1)
 
 
 def test_a_loss_scale_changes_nothing_but_skips_what_overflows(whole):
-    scaled = trained(Rows(12), loss_scale=LossScale(), log_interval=1)
-    assert_close(whole, scaled, atol=0)  # a power of 2
+    scaled = trained(loader=Rows(12), loss_scale=LossScale(), log_interval=1)
+    assert_close(whole, scaled)  # a power of 2
     assert scaled.state.log[-1]['loss_scale'] == 2**16 and scaled.state.log[-1]['skipped'] == 0
 
-    state = make_loop(Overflowing(12), loss_scale=LossScale(window=3), log_interval=1).run()
+    state = make_loop(loader=overflowing(), loss_scale=LossScale(window=3), log_interval=1).run()
     assert state.loss_scale.skipped == 1
     # 2 good ones, an overflow, whose loss isn't finite and has no record, and 7 good ones
     scales = [record['loss_scale'] / 2**16 for record in state.log]
     assert scales == [1, 1, 0.5, 0.5, 1, 1, 1, 2, 2]
     with pytest.raises(DivergedError):
-        make_loop(Overflowing(12)).run()
+        make_loop(loader=overflowing()).run()
 
 
 def test_a_fixed_loss_scale_stays_and_skips_what_overflows():
     scale = LossScale(128.0, dynamic=False, window=3)
-    state = make_loop(Overflowing(12), loss_scale=scale, log_interval=1).run()
+    state = make_loop(loader=overflowing(), loss_scale=scale, log_interval=1).run()
     assert (state.loss_scale.value, state.loss_scale.skipped) == (128, 1)
     assert {record['loss_scale'] for record in state.log} == {128}
     with pytest.raises(DivergedError):
         fixed = LossScale(128.0, dynamic=False)
-        make_loop(Broken(12), num_steps=150, loss_scale=fixed).run()
+        make_loop(loader=Rows(12, factor=lambda *_: np.nan), num_steps=150, loss_scale=fixed).run()
 
 
 def test_the_loss_scale_is_resumed(tmp_path):
-    store = CheckpointStore(str(tmp_path), keep=20)
-
-    def make():
-        return make_loop(
-            Rows(12), loss_scale=LossScale(window=3), store=store, checkpoint_interval=5
-        )
-
-    unbroken = make()
-    unbroken.run()
-    second = make()
+    options = {'loader': Rows(12), 'keep': 20, 'checkpoint_interval': 5}
+    unbroken = trained(tmp_path, loss_scale=LossScale(window=3), **options)
+    second = make_loop(tmp_path, loss_scale=LossScale(window=3), **options)
     second.resume(5)
     assert (second.state.loss_scale.value, second.state.loss_scale.good) == (2**17, 2)
     second.run()
-    assert_close(unbroken, second, atol=0)
+    assert_close(unbroken, second)
     assert second.state.loss_scale == unbroken.state.loss_scale
 
 

@@ -2,12 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 from ray_alone import run_alone
-from script_runs import ROOT
+from script_runs import ROOT, run_python
 
 PROGRAM = """
 import json, os
@@ -25,13 +23,7 @@ def test_a_cluster_of_this_machine_is_no_others(tmp_path):
     pytest.importorskip('ray')
     environment = {name: value for name, value in os.environ.items() if 'RAY' not in name}
     environment.update(HOME=str(tmp_path), PYTHONPATH=str(ROOT))
-    done = subprocess.run(
-        [sys.executable, '-c', PROGRAM],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    done = run_python('-c', PROGRAM, env=environment)
     assert done.returncode == 0, done.stderr
     address, is_own, left = json.loads(done.stdout.splitlines()[-1])
     # with another address of the machine, all of Ray would listen at each

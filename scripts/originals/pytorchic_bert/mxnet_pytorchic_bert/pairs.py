@@ -47,10 +47,7 @@ class PairLoader:
             size = self._elsewhere.seek(0, 2)
         if size < _MARGIN:
             self.close()
-            raise InputError(
-                f'the text {path!r} has {size} bytes: at least {_MARGIN} are needed, as pairs of '
-                'texts from random places are made of it'
-            )
+            raise InputError(f'the text {path!r} has {size} bytes: it needs at least {_MARGIN}')
         self._last_offset = size - _MARGIN
         self._tokenizer, self._batch_size = tokenizer, batch_size
         self._max_length, self._short = max_seq_length, short_seq_prob

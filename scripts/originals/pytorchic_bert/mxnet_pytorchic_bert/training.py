@@ -31,19 +31,15 @@ logger = logging.getLogger(__name__)
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-#: field of a training's JSON file -> the flag whose default it is, and the original's default
+#: field of a training's JSON file -> the flag whose default it is
 TRAIN_FIELDS = {
-    'seed': ('seed', 3431),
-    'batch_size': ('batch_size', 32),
-    'lr': ('lr', 5e-5),
-    'n_epochs': ('epochs', 10),
-    'warmup': ('warmup_ratio', 0.1),
-    'save_steps': ('save_steps', 100),
-    'total_steps': ('total_steps', 100000),
+    **{name: name for name in ('seed', 'batch_size', 'lr', 'save_steps', 'total_steps')},
+    'n_epochs': 'epochs',
+    'warmup': 'warmup_ratio',
 }
 
 
-class PytorchicSettings(TrainingSettings):
+class PytorchicSettings(TrainingSettings, seed=3431, lr=5e-5, epochs=10):
     """The flags that classify.py and pretrain.py have in common."""
 
     title = "the original's"
@@ -62,10 +58,8 @@ class PytorchicSettings(TrainingSettings):
 def name_values(argv, names):
     """Add flags to the values at the beginning of a command line, as python-fire does."""
     values = list(itertools.takewhile(lambda word: not word.startswith('-'), argv))
-    if len(values) > len(names):
-        raise InputError(f'there are {len(values)} values without flags, of at most {len(names)}')
     named = [f'--{name}={value}' for name, value in zip(names, values)]
-    return [*named, *argv[len(values) :]]
+    return [*named, *argv[len(named) :]]
 
 
 def parse(settings_class, doc, argv, names, aliases=(), **defaults):
@@ -81,9 +75,7 @@ def parse(settings_class, doc, argv, names, aliases=(), **defaults):
     parser.set_defaults(**defaults)
     words = name_values(sys.argv[1:] if argv is None else argv, names)
     fields = read_fields('train_cfg', parser.parse_args(words).train_cfg, TRAIN_FIELDS)
-    parser.set_defaults(
-        **{flag: fields.get(name, value) for name, (flag, value) in TRAIN_FIELDS.items()}
-    )
+    parser.set_defaults(**{TRAIN_FIELDS[name]: value for name, value in fields.items()})
     parsed = settings_class(**vars(parser.parse_args(words)))
     check_files(parsed, 'data_file', 'vocab', 'model_file')
     return parsed
@@ -92,11 +84,7 @@ def parse(settings_class, doc, argv, names, aliases=(), **defaults):
 def read_fields(flag, path, known):
     """Return the fields of a JSON file, which may be beside the scripts."""
     file = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
-    types = {
-        name: (float if isinstance(value, float) else int) | None
-        for name, (_, value) in known.items()
-    }
-    fields = read_json(file, flag, types)
+    fields = read_json(file, flag, dict.fromkeys(known, float | None))
     for name in fields:
         UnknownNameError.check(f'field of {file}', name, known)
     return fields
@@ -110,10 +98,8 @@ def choose_gpus(settings):
         gpus = ','.join(map(str, range(count if settings.data_parallel else min(count, 1))))
     parts = len((gpus or '').split(','))
     if settings.batch_size % parts:
-        raise InputError(
-            f'a batch_size of {settings.batch_size} cannot be divided among {parts} GPUs: name '
-            'fewer with --gpus'
-        )
+        problem = f'{settings.batch_size} cannot be divided among {parts} GPUs: name fewer `gpus`'
+        raise InputError(problem, field='batch_size')
     return settings.copy(gpus=gpus, batch_size=settings.batch_size // parts)
 
 

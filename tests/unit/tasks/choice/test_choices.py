@@ -25,9 +25,7 @@ from model_zoo.tasks.choice import (
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab import load_vocab
 
-HEADER = (
-    ',video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label'
-)
+HEADER = ',video-id,fold-ind,startphrase,sent1,sent2,gold,ending0,ending1,ending2,ending3,label'
 ROW = '0,v1,f7,"He runs. He","He runs, fast.",He,gold,stops.,"flies, high.",sits.,"says ""ow"".",2'
 JSON = {'sent1': 'He runs.', 'sent2': 'He', 'ending0': 'stops.', 'ending1': 'flies.', 'label': 1}
 
@@ -114,9 +112,7 @@ def test_batches(has_types):
     for number, row in enumerate(lengths):
         ids = tuple(np.full(n, number + 1, np.int32) for n in row)
         types = tuple((np.arange(n) >= n // 2).astype(np.int32) for n in row)
-        features.append(
-            Sample(ids, types if has_types else None, number % 3 if has_types else None)
-        )
+        features.append(Sample(ids, *((types, number % 3) if has_types else (None, None))))
     for batch in BucketedLoader(features, 4, shuffle=True, pad_val=50):
         own = lengths[batch.indices]
         np.testing.assert_array_equal(batch.valid_length.asnumpy(), own)
@@ -160,9 +156,8 @@ STORY = 'a-1,Tom ran.,"He fell, hard.",It hurt.,"He said ""ow"".",He wept.,He fl
 def test_stories_are_read(tmp_path):
     path = write(tmp_path, STORIES, STORY, '', STORY.replace('a-1', 'b').replace(',1', ',2'))
     first, second = read_story_cloze(path)
-    assert first == SwagExample(
-        'a-1', 'Tom ran. He fell, hard. It hurt. He said "ow".', '', ('He wept.', 'He flew.'), 0
-    )
+    context, endings = 'Tom ran. He fell, hard. It hurt. He said "ow".', ('He wept.', 'He flew.')
+    assert first == SwagExample('a-1', context, '', endings, 0)
     assert (second.guid, second.label) == ('b', 1)
     (unlabelled,) = read_story_cloze(write(tmp_path, STORIES.rpartition(',')[0], STORY[:-2]))
     assert unlabelled == first._replace(label=None)

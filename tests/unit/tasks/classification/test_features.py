@@ -47,19 +47,14 @@ def test_pairs_and_regression(tokenizer):
 
 
 def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, caplog):
-    examples = [
-        Example('0', 'a b c d', None, '1'),
-        Example('1', 'a b c', None, '1'),
-        Example('2', 'a b c d e', None, '1'),
-    ]
+    examples = [Example('', text, None, '1') for text in ('a b c d', 'a b c', 'a b c d e')]
     with caplog.at_level(logging.WARNING):
         result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
     assert [tokens(feature) for feature in result] == ['[CLS] a b c [SEP]'] * 3
     (record,) = caplog.records
     assert '2 of 3 examples of SST are longer than 5 tokens' in record.getMessage()
-    (feature,) = ClassifierFeatures(tokenizer, get_task('MRPC'), 7)(
-        [Example('0', 'a b c d', 'e d c b', '1')]
-    )
+    pair = Example('0', 'a b c d', 'e d c b', '1')
+    (feature,) = ClassifierFeatures(tokenizer, get_task('MRPC'), 7)([pair])
     assert tokens(feature) == '[CLS] a b [SEP] e d [SEP]'
 
 

@@ -68,21 +68,20 @@ def test_classes_of_a_data_set_are_the_labels(tmp_path, names, options):
         feature, labels = datasets.Sequence(feature), [[0], [0, 2], [], [2]]
     features = datasets.Features(text=datasets.Value('string'), label=feature)
     rows = datasets.Dataset.from_dict({'text': TEXTS, 'label': labels}, features=features)
-    trained = finetune(
-        str(tmp_path), 'text-classification', rows, epochs=1, max_length=16, **options
-    )
+    options.update(epochs=1, max_length=16)
+    trained = finetune(str(tmp_path), 'text-classification', rows, **options)
     assert list(trained.task.labels) == names
 
 
 @pytest.mark.parametrize(
-    'task', ['text-classification', 'token-classification', 'question-answering']
+    'task, rows',
+    [
+        ('text-classification', [('the cat', 'x'), ('a dog', 'y')]),
+        ('token-classification', [(['the', 'cat'], ['x', 'y'])]),
+        ('question-answering', [('where ?', 'in paris .', 'paris', 3)]),
+    ],
 )
-def test_nothing_of_an_earlier_task_is_left(folder, tmp_path, task):
-    rows = {
-        'text-classification': [('the cat', 'x'), ('a dog', 'y')],
-        'token-classification': [(['the', 'cat'], ['x', 'y'])],
-        'question-answering': [('where ?', 'in paris .', 'paris', 3)],
-    }[task]
+def test_nothing_of_an_earlier_task_is_left(folder, tmp_path, task, rows):
     more = {'doc_stride': 4, 'max_query_length': 4} if task == 'question-answering' else {}
     trained = finetune(folder, task, rows, epochs=1, max_length=16, **more)
     trained.save(tmp_path / 'saved')

@@ -24,14 +24,15 @@ XNLI = 'language gold_label sentence1_binary_parse sentence1 sentence2 promptID'
 MRPC = '#1 ID | #2 ID | #1 String | #2 String'
 QQP = 'question1 | question2'
 PAIR = 'index sentence1 sentence2'
+FIVE = 'label1 label2 label3 label4 label5 gold_label'
 ROW = '0 | 1 | 2 | g | x | x | x | x | a | b'  # of MNLI
+FIVE_ROW = f'{ROW} | 1 | 2 | 3 | 4 | 5 | neutral'
 
 
 def tsv(*rows):
     """Rows given as fields separated by ' | ', or as a header's names separated by spaces."""
-    return ''.join(
-        '\t'.join(row.split(' | ') if ' | ' in row else row.split(' ')) + '\n' for row in rows
-    )
+    rows = (row.split(' | ' if ' | ' in row else ' ') for row in rows)
+    return ''.join('\t'.join(row) + '\n' for row in rows)
 
 
 def read(folder, task, content, segment='train', name=None):
@@ -54,14 +55,7 @@ LAYOUTS = [
     ('CoLA', 'dev', None, 'gj04 | 0 | * | a', '0', '0'),
     ('CoLA', 'test', 'index sentence', '3 | a', '3', None),
     ('MNLI', 'train', f'{MNLI} label1 gold_label', f'{ROW} | l | neutral', '0', 'neutral'),
-    (
-        'MNLI',
-        'dev_mismatched',
-        f'{MNLI} label1 label2 label3 label4 label5 gold_label',
-        f'{ROW} | 1 | 2 | 3 | 4 | 5 | contradiction',
-        '0',
-        'contradiction',
-    ),
+    ('MNLI', 'dev_mismatched', f'{MNLI} {FIVE}', FIVE_ROW, '0', 'neutral'),
     ('MNLI', 'test_matched', MNLI, ROW.replace('0', '31', 1), '31', None),
     ('WNLI', 'train', f'{PAIR} label', '0 | a | b | 1', '0', '1'),
     ('SST-2', 'train', 'sentence label', 'a  | 1', '0', '1'),
@@ -143,10 +137,8 @@ def test_bad_files(tmp_path, task, content, place):
 
 
 def test_broken_rows_of_qqp_are_skipped_and_counted(tmp_path, caplog):
-    header = 'id qid1 qid2 question1 question2 is_duplicate'
-    content = tsv(
-        header, '1 | 1 | 2 | a | b | 0', '2 | 1', '3 | 1 | 2 | c | d | e', '4 | 1 | 2 | a |  | 1'
-    )
+    rows = '1 | 1 | 2 | a | b | 0', '2 | 1', '3 | 1 | 2 | c | d | e', '4 | 1 | 2 | a |  | 1'
+    content = tsv('id qid1 qid2 question1 question2 is_duplicate', *rows)
     with caplog.at_level(logging.WARNING):
         examples = read(tmp_path, 'QQP', content)
     assert [example.label for example in examples] == ['0', '1']
@@ -225,10 +217,8 @@ def fake_download(monkeypatch, name, result):
 
 def test_gluonnlp_rows(monkeypatch):
     fake_download(monkeypatch, 'XNLI', [['a', 'b', 'contradictory'], ['c', 'd', 'neutral']])
-    assert read_examples(get_task('XNLI'), None, 'train') == [
-        Example('0', 'a', 'b', 'contradiction'),
-        Example('1', 'c', 'd', 'neutral'),
-    ]
+    expected = [Example('0', 'a', 'b', 'contradiction'), Example('1', 'c', 'd', 'neutral')]
+    assert read_examples(get_task('XNLI'), None, 'train') == expected
     fake_download(monkeypatch, 'SST', [['good']])
     assert read_examples(get_task('SST'), segment='test') == [Example('0', 'good', None, None)]
     fake_download(monkeypatch, 'SST', [['good', '7']])

@@ -56,9 +56,8 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
     )
     rows = [{**row, 'label': int(row['label'] == 'pos')} for row in objects()]
     train = datasets.Dataset.from_list(rows, features=features)
-    datasets.DatasetDict({'train': train, 'validation': train, 'other': train}).save_to_disk(
-        str(tmp_path / 'all')
-    )
+    sets = datasets.DatasetDict({'train': train, 'validation': train, 'other': train})
+    sets.save_to_disk(str(tmp_path / 'all'))
     splits = find_splits(str(tmp_path / 'all'))
     assert set(splits) == {'train', 'dev'} and splits['dev'].endswith('validation')
     assert rows_of(read_examples(task_of(splits['dev']))) == ROWS
@@ -102,10 +101,8 @@ def test_an_empty_label_is_no_label_of_its_own(tmp_path):
 
 @pytest.fixture
 def many(tmp_path):
-    rows = [
-        {'first': str(number), 'second': 'x', 'label': 'pos' if number % 5 else 'neg'}
-        for number in range(100)
-    ]
+    labels = ['pos' if number % 5 else 'neg' for number in range(100)]
+    rows = [{'first': str(n), 'second': 'x', 'label': label} for n, label in enumerate(labels)]
     return write_lines(tmp_path / 'many.jsonl', rows)
 
 
@@ -143,14 +140,9 @@ def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):
 @pytest.mark.parametrize(
     ('count', 'given', 'expected'),
     [
-        (60, {}, (16, 8)),
-        (300, {}, (7, 16)),
-        (1500, {}, (3, 16)),
-        (5000, {}, (3, 32)),
-        (300, {'epochs': 3}, (3, 32)),
-        (300, {'training_steps': 9}, (3, 32)),
-        (300, {'batch_size': 4}, (3, 4)),
-        (300, {'method': 'linear'}, (3, 32)),
+        *((60, {}, (16, 8)), (300, {}, (7, 16)), (1500, {}, (3, 16)), (5000, {}, (3, 32))),
+        *((300, {name: 3}, (3, 32)) for name in ('epochs', 'training_steps')),
+        *((300, {'batch_size': 4}, (3, 4)), (300, {'method': 'linear'}, (3, 32))),
     ],
 )
 def test_small_data_has_more_updates_unless_they_are_given(count, given, expected):

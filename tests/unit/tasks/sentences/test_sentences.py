@@ -8,13 +8,8 @@ from model_zoo.app.trainer import Evaluator
 from model_zoo.batches import Batch
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cosine_error, in_batch_negatives, triplet_loss
-from model_zoo.tasks.sentences import (
-    SentenceExample,
-    SentenceSet,
-    SentenceSettings,
-    SentenceTask,
-    read_sentences,
-)
+from model_zoo.tasks import sentences
+from model_zoo.tasks.sentences import SentenceExample, read_sentences
 from model_zoo.tasks.task import Data
 
 
@@ -97,8 +92,8 @@ class Loader:
 
 
 def evaluator(kind, examples, vectors, segment='dev'):
-    rows = SentenceSet(kind, examples)
-    task = SentenceTask(SentenceSettings(pooling='mean'))
+    rows = sentences.SentenceSet(kind, examples)
+    task = sentences.SentenceTask(sentences.SentenceSettings(pooling='mean'))
     task.prepare({segment: rows})
     sets = {segment: Data(rows, (), Loader(len(examples)))}
     return task, Evaluator(task, lambda batch: mx.nd.array(vectors), sets)

@@ -5,17 +5,8 @@ import json
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.squad import (
-    Answers,
-    Question,
-    SquadSet,
-    SquadSettings,
-    SquadTask,
-    find_squad,
-    read_squad,
-    score_v1,
-    score_v2,
-)
+from model_zoo.tasks import squad as module
+from model_zoo.tasks.squad import Question, find_squad, read_squad, score_v1, score_v2
 from model_zoo.tasks.task import Data
 
 
@@ -95,16 +86,9 @@ def test_bad_files(tmp_path, content, field):
     assert field in str(caught.value)
 
 
-UNUSABLE = [
-    make(answers=None),
-    make(answers=[]),
-    make(is_impossible=True),
-    make(answers=[{'text': 'a'}]),
-    at('a man', 8),
-    at('\u00e9.', -2),
-    at('man', 11.5),
-    at('', 3),
-]
+UNUSABLE = [make(answers=answers) for answers in (None, [], [{'text': 'a'}])]
+UNUSABLE += [at('a man', 8), at('\u00e9.', -2), at('man', 11.5), at('', 3)]
+UNUSABLE += [make(is_impossible=True)]
 
 
 @pytest.mark.parametrize('content', UNUSABLE)
@@ -131,10 +115,8 @@ def test_numbers_as_other_programs_write_them(tmp_path):
 @pytest.mark.parametrize('form', ['jsonl', 'array', 'data', 'memory', 'DataFrame'])
 def test_rows_of_the_hub(tmp_path, form):
     answers = {'text': ['a man'], 'answer_start': [3]}
-    rows = [
-        {'id': f'q{n}', 'context': 'So a man.', 'question': 'Who?', 'answers': answers}
-        for n in range(2)
-    ]
+    row = {'context': 'So a man.', 'question': 'Who?', 'answers': answers}
+    rows = [{'id': f'q{n}', **row} for n in range(2)]
     source = tmp_path / ('rows.jsonl' if form == 'jsonl' else 'rows.json')
     if form == 'jsonl':
         source.write_text('\n'.join(map(json.dumps, rows)))
@@ -143,10 +125,8 @@ def test_rows_of_the_hub(tmp_path, form):
     else:
         source = rows if form == 'memory' else pytest.importorskip('pandas').DataFrame(rows)
     questions = read_squad(source, training=True).questions
-    assert [question[:2] + question[3:] for question in questions] == [
-        ('q0', 'Who?', ('a man',), 3),
-        ('q1', 'Who?', ('a man',), 3),
-    ]
+    expected = [(name, 'Who?', ('a man',), 3) for name in ('q0', 'q1')]
+    assert [question[:2] + question[3:] for question in questions] == expected
 
 
 # -- GluonNLP's download ------------------------------------------------------------------------
@@ -211,9 +191,8 @@ def test_f1_by_characters():
 @pytest.mark.parametrize(('name', 'f1'), [('KorQuAD_v1.0_dev.json', 600 / 7), ('dev.json', 0)])
 def test_the_files_name_chooses(name, f1):
     question = Question('a', '', 0, ('교향곡을',), None)
-    data = Data(SquadSet(f'in/{name}', [''], [question], False, ''), (), None)
-    answers = Answers({'a': '교향곡'}, {}, {})
-    task = SquadTask(SquadSettings(output_dir='unused'))
-    assert task.score(data, answers)['f1'] == pytest.approx(f1)
-    task = SquadTask(SquadSettings(output_dir='unused', f1_characters=f1 == 0))
-    assert task.score(data, answers)['f1'] == pytest.approx(600 / 7 - f1)
+    data = Data(module.SquadSet(f'in/{name}', [''], [question], False, ''), (), None)
+    for options, expected in (({}, f1), ({'f1_characters': f1 == 0}, 600 / 7 - f1)):
+        task = module.SquadTask(module.SquadSettings(output_dir='unused', **options))
+        found = task.score(data, module.Answers({'a': '교향곡'}, {}, {}))
+        assert found['f1'] == pytest.approx(expected)

@@ -5,16 +5,12 @@ import math
 
 import numpy as np
 import pytest
+import toy_data
 
 from bert import BertTokenizer
 from model_zoo.batches.windows import best_windows, split_windows
 from model_zoo.errors import InputError
-from model_zoo.tasks.squad import (
-    SquadFeatures,
-    encode_squad,
-    find_answers,
-    read_squad,
-)
+from model_zoo.tasks.squad import SquadFeatures, encode_squad, find_answers, read_squad
 
 
 @pytest.fixture(scope='module')
@@ -31,11 +27,7 @@ def vocab_file(small, tmp_path):
 
 def write(path, content, version_2=True):
     """`content` as a file; without the questions that have no answer for version 1.1."""
-    content = json.loads(json.dumps(content))
-    for article in content['data']:
-        for paragraph in article['paragraphs']:
-            if not version_2:
-                paragraph['qas'] = [entry for entry in paragraph['qas'] if entry['answers']]
+    content = content if version_2 else toy_data.without_impossible(content)
     path.write_text(json.dumps(content), encoding='utf-8')
     return path
 
@@ -57,15 +49,9 @@ def windows_of(features):
         head = len(features.query(question)) + 2
         assert feature.valid_length == len(feature.input_ids) == len(feature.token_types)
         label = [0, 0] if feature.label is None else [int(place) for place in feature.label]
-        rows.append(
-            [
-                question,
-                feature.input_ids.tolist(),
-                feature.token_types.tolist().index(1),
-                label,
-                [head + i for i in range(length) if best[start + i] == number - windows.start],
-            ]
-        )
+        own = [head + i for i in range(length) if best[start + i] == number - windows.start]
+        second = feature.token_types.tolist().index(1)
+        rows.append([question, feature.input_ids.tolist(), second, label, own])
         assert feature.token_types[head:].all()
     return rows
 

@@ -11,16 +11,9 @@ from bert import BertModel, BertTokenizer
 from model_zoo import finetune
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
+from model_zoo.tasks import tagging
 from model_zoo.tasks.entities import groups_of_entities
-from model_zoo.tasks.tagging import (
-    Sentence,
-    TaggingSettings,
-    TaggingTask,
-    encode_sentences,
-    read_conll,
-    score_tags,
-    write_conll,
-)
+from model_zoo.tasks.tagging import Sentence, TaggingSettings, TaggingTask, read_conll, write_conll
 from model_zoo.tokenization.vocab import load_vocab
 
 WORDS = [['Angela', 'sleeps'], ['in', 'Paris']]
@@ -39,12 +32,9 @@ CONLLU = (
 
 def dataset(column, tags=NUMBERS):
     datasets = pytest.importorskip('datasets')
-    features = datasets.Features(
-        {
-            'tokens': datasets.Sequence(datasets.Value('string')),
-            column: datasets.Sequence(datasets.ClassLabel(names=NAMES)),
-        }
-    )
+    kinds = {'tokens': datasets.Value('string'), column: datasets.ClassLabel(names=NAMES)}
+    kinds = {name: datasets.Sequence(kind) for name, kind in kinds.items()}
+    features = datasets.Features(kinds)
     return datasets.Dataset.from_dict({'tokens': WORDS, column: tags}, features=features)
 
 
@@ -69,9 +59,7 @@ def test_classes_of_datasets_are_the_labels(tmp_path, column):
 
 
 def test_a_column_of_tags_is_named(tmp_path):
-    rows = [
-        {'tokens': words, 'pos_tags': [0, 0], 'chunk': tags} for words, tags in zip(WORDS, TAGS)
-    ]
+    rows = [{'tokens': w, 'pos_tags': [0, 0], 'chunk': tags} for w, tags in zip(WORDS, TAGS)]
     named = ['O', 'B-LOC', 'B-PER'], list(zip(WORDS, TAGS))
     assert read(rows, tag_column='chunk') == named
     assert read([{**row, 'pos_tags': tags} for row, tags in zip(rows, TAGS)]) == named
@@ -134,10 +122,10 @@ def test_groups(labels, groups):
 def test_ignored_labels_have_no_loss_and_no_score(tmp_path):
     tokenizer = BertTokenizer(load_vocab([*SPECIAL, *'abc']))
     rows = [Sentence(('a', 'b', 'c'), ('O', '-100', 'B-X'), 1)]
-    samples = encode_sentences(rows, tokenizer, ['O', 'B-X'], 16)
+    samples = tagging.encode_sentences(rows, tokenizer, ['O', 'B-X'], 16)
     (batch,) = BucketedLoader(samples, 2, pad_val=0)
     assert batch.labels.asnumpy().tolist() == [[-1, 0, -1, 1, -1]] and batch.count == 2
-    assert score_tags([['N', '-100'], ['-100']], [['N', 'V'], ['V']]) == {'accuracy': 1}
+    assert tagging.score_tags([['N', '-100'], ['-100']], [['N', 'V'], ['V']]) == {'accuracy': 1}
     folder = tiny_models.save_bert(tmp_path, BertModel)
     rows = [(['the', 'cat', 'sleeps'], ['N', -100, 'V']), (['a', 'dog'], ['V', 'N'])]
     tests = [(words, [-100] * len(words)) for words, _ in rows]

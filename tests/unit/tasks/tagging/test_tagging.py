@@ -8,15 +8,9 @@ from tiny import SPECIAL
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
+from model_zoo.tasks import tagging
 from model_zoo.tasks.entities import has_entities
-from model_zoo.tasks.tagging import (
-    Sentence,
-    encode_sentences,
-    entity_report,
-    labels_of_sentences,
-    predict_words,
-    score_tags,
-)
+from model_zoo.tasks.tagging import Sentence, encode_sentences, entity_report, score_tags
 from model_zoo.tokenization.vocab import load_vocab
 
 TOKENS = [*SPECIAL, *'abcdefgh', '##x', '##y']
@@ -102,7 +96,7 @@ def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
     loader = BucketedLoader(features, 5, pad_val=0)
     assert (next(iter(loader)).labels is None) != labelled
     # a "model" that says which token a piece is
-    outputs = predict_words(lambda batch: mx.nd.one_hot(batch.words, len(TOKENS)), loader)
+    outputs = tagging.predict_words(lambda batch: mx.nd.one_hot(batch.words, len(TOKENS)), loader)
     words = [word for each in sentences for word in each.words]
     assert outputs.shape == (len(words), len(TOKENS)) and outputs.dtype == np.float32
     assert [TOKENS[number] for number in outputs.argmax(axis=-1)] == [word[0] for word in words]
@@ -110,7 +104,7 @@ def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
 
 def test_labels():
     sentences = [sentence('a b', ['I-PER', 'O']), sentence('a', ['B-LOC'])]
-    assert labels_of_sentences(sentences) == ['O', 'B-LOC', 'I-PER']
+    assert tagging.labels_of_sentences(sentences) == ['O', 'B-LOC', 'I-PER']
     assert has_entities(['O', 'B-LOC', 'I-PER']) and has_entities(['S-X', 'E-X', 'U-X', 'L-X'])
     for labels in (['O'], ['NN', 'VB'], ['B-LOC', 'NN'], ['B-']):
         assert not has_entities(labels)
@@ -129,13 +123,8 @@ def test_scores_of_words(right, found, expected):
 
 
 @pytest.mark.parametrize(
-    'right',
-    [
-        'B-A I-A O B-A B-B',  # IOB2
-        'I-A I-A O I-A I-B',  # IOB1
-        'B-A E-A O S-A S-B',
-        'B-A L-A O U-A U-B',
-    ],
+    'right',  # IOB2, IOB1, and schemes with ends
+    ['B-A I-A O B-A B-B', 'I-A I-A O I-A I-B', 'B-A E-A O S-A S-B', 'B-A L-A O U-A U-B'],
 )
 def test_scores_of_entities(right):
     """Of three entities one is found, one has another end and one another type."""
