@@ -107,10 +107,7 @@ class Service:
         """Return the model of a name, if it takes requests; `is_writer`: it must write text."""
         served = self.models.get(name)
         if served.is_writer is not is_writer:
-            raise InputError(
-                f'the model {name} is for {" and ".join(served.tasks)}'
-                + ('; it writes no text' if is_writer else ' alone')
-            )
+            raise InputError(f'the model {name} is for {" and ".join(served.tasks)} alone')
         served.worker.check()
         return served
 
