@@ -24,15 +24,12 @@ from mxnet.gluon.model_zoo import model_store
 from bert import BertModel
 from model_zoo.zoo import gluonnlp_get_model
 
-SIZES = {
-    'num_layers': 2,
-    'units': 16,
-    'hidden_size': 32,
-    'num_heads': 2,
-    'max_length': 128,
-    'embed_size': 16,
-    'dropout': 0.0,
-}
+SIZES = {'num_layers': 2, 'units': 16, 'hidden_size': 32, 'num_heads': 2, 'max_length': 128}
+SIZES.update(embed_size=16, dropout=0.0)
+#: the same by our names
+OURS = {'num_hidden_layers': 2, 'hidden_size': 16, 'intermediate_size': 32}
+OURS.update(num_attention_heads=2, max_position_embeddings=128)
+OURS.update(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 NAME, DATA_SET = 'bert_12_768_12', 'book_corpus_wiki_en_uncased'
 
 
@@ -75,15 +72,7 @@ def use_home(home):
             nlp.data.utils._vocab_sha1[stem] = [_digest(path), '.vocab', {}]
     glue.check_sha1 = question_answering.check_sha1 = lambda *_: True
     their_bert.bert_hparams[NAME].update(SIZES)
-    BertModel.architectures[NAME] = {
-        'num_hidden_layers': 2,
-        'hidden_size': 16,
-        'intermediate_size': 32,
-        'num_attention_heads': 2,
-        'max_position_embeddings': 128,
-        'hidden_dropout_prob': 0.0,
-        'attention_probs_dropout_prob': 0.0,
-    }
+    BertModel.architectures[NAME] = OURS
     mx.gluon.nn.Dropout.hybrid_forward = lambda self, F, x: F.identity(x)
 
 

@@ -27,16 +27,9 @@ VARIANTS = {
     'ext_len_longer_than_segments': {'ext_len': 7, 'same_length': True},
     'one_cluster': {'cutoffs': []},
     'no_memory': {'mem_len': 0},
-    'all': {
-        'pre_lnorm': True,
-        'clamp_len': 5,
-        'same_length': True,
-        'ext_len': 1,
-        'untie_r': False,
-        'div_val': 1,
-        'mem_len': 3,
-    },
 }
+VARIANTS['all'] = {'clamp_len': 5, 'ext_len': 1, 'div_val': 1, 'mem_len': 3}
+VARIANTS['all'].update(pre_lnorm=True, same_length=True, untie_r=False)
 #: lengths of the segments that follow one another
 LENGTHS = (5, 4, 5)
 

@@ -79,16 +79,16 @@ def test_without_a_configuration(convert, fixtures, tmp_path, capsys):
     assert convert('gpt2', 'native', 'hf', 'own', '--config', str(tmp_path / 'config.json')) == 0
 
 
+SOURCES = [
+    ('bert', 'bert_tensorflow', 'bert_model.ckpt'),
+    ('gpt2', 'gpt2_tensorflow', 'model.ckpt'),
+    ('transfo_xl', 'transfo_xl_tensorflow', 'model.ckpt'),
+    ('transfo_xl', 'transfo_xl_tied_tensorflow', 'model.ckpt'),
+]
+
+
 @pytest.mark.peers
-@pytest.mark.parametrize(
-    'family, source, name',
-    [
-        ('bert', 'bert_tensorflow', 'bert_model.ckpt'),
-        ('gpt2', 'gpt2_tensorflow', 'model.ckpt'),
-        ('transfo_xl', 'transfo_xl_tensorflow', 'model.ckpt'),
-        ('transfo_xl', 'transfo_xl_tied_tensorflow', 'model.ckpt'),
-    ],
-)
+@pytest.mark.parametrize('family, source, name', SOURCES)
 def test_tensorflow_there_and_back(convert, fixtures, tmp_path, family, source, name):
     pytest.importorskip('tensorflow')
     pytest.importorskip('torch')

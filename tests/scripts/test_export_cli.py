@@ -73,15 +73,15 @@ def test_task_is_that_of_the_folder(tmp_path, classifier, capsys):
     assert '--task is required' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    'task, name, options, form',
-    [
-        ('classification', 'BertForSequenceClassification', {'num_labels': 3}, 'native'),
-        ('regression', 'BertForSequenceClassification', {'num_labels': 1}, 'gluonnlp'),
-        ('question_answering', 'BertForQuestionAnswering', {'use_pooler': True}, 'gluonnlp'),
-        ('classification', 'BertForSequenceClassification', {'use_decoder': True}, 'gluonnlp'),
-    ],
-)
+TASKS = [
+    ('classification', 'BertForSequenceClassification', {'num_labels': 3}, 'native'),
+    ('regression', 'BertForSequenceClassification', {'num_labels': 1}, 'gluonnlp'),
+    ('question_answering', 'BertForQuestionAnswering', {'use_pooler': True}, 'gluonnlp'),
+    ('classification', 'BertForSequenceClassification', {'use_decoder': True}, 'gluonnlp'),
+]
+
+
+@pytest.mark.parametrize('task, name, options, form', TASKS)
 def test_parameters_of_each_task(tmp_path, small, inputs, task, name, options, form):
     """The architecture is the model's name, the rest is found in the file."""
     block = make(name, **options)
@@ -130,18 +130,18 @@ def test_random_parameters(tmp_path, small, inputs, capsys, no_network):
     assert '--model_parameters is not given: the parameters' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    'error, arguments',
-    [
-        (UnknownNameError, ['--task', 'language_model']),
-        (InputError, ['--seq_length', '25']),
-        (CheckpointError, ['--task', 'question_answering']),
-        # flags that don't go together
-        (InputError, ['--precision', 'int8']),
-        (InputError, ['--format', 'onnx', '--dtype', 'bfloat16']),
-        (InputError, ['--normalize']),
-    ],
-)
+BAD_ARGUMENTS = [
+    (UnknownNameError, ['--task', 'language_model']),
+    (InputError, ['--seq_length', '25']),
+    (CheckpointError, ['--task', 'question_answering']),
+    # flags that don't go together
+    (InputError, ['--precision', 'int8']),
+    (InputError, ['--format', 'onnx', '--dtype', 'bfloat16']),
+    (InputError, ['--normalize']),
+]
+
+
+@pytest.mark.parametrize('error, arguments', BAD_ARGUMENTS)
 def test_bad_arguments(tmp_path, classifier, error, arguments):
     defaults = ['--task', 'classification', '--output_dir', str(tmp_path / 'out')]
     defaults += ['--model_name', classifier[1]]
@@ -150,14 +150,14 @@ def test_bad_arguments(tmp_path, classifier, error, arguments):
     assert not (tmp_path / 'out').exists() or os.listdir(tmp_path / 'out') == []
 
 
-@pytest.mark.parametrize(
-    'task, name, outputs',
-    [
-        ('pretraining', 'BertForPreTraining', 2),
-        ('sentence_embedding', 'BertModel', 1),
-        ('multiple_choice', 'BertForMultipleChoice', 1),
-    ],
-)
+OUTPUTS = [
+    ('pretraining', 'BertForPreTraining', 2),
+    ('sentence_embedding', 'BertModel', 1),
+    ('multiple_choice', 'BertForMultipleChoice', 1),
+]
+
+
+@pytest.mark.parametrize('task, name, outputs', OUTPUTS)
 def test_more_tasks_of_bert(tmp_path, inputs, task, name, outputs):
     block = make(name)
     block.save_pretrained(str(tmp_path / 'model'))

@@ -82,14 +82,14 @@ def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
     assert deployed['accuracy'] == pytest.approx(after)
 
 
-@pytest.mark.parametrize(
-    ('name', 'metrics', 'submissions'),
-    [
-        ('CoLA', {'matthews', 'accuracy'}, ['CoLA.tsv']),
-        ('STS-B', {'pearson', 'spearman'}, ['STS-B.tsv']),
-        ('MNLI', {'accuracy'}, ['MNLI-m.tsv', 'MNLI-mm.tsv']),
-    ],
-)
+SCORES = [
+    ('CoLA', {'matthews', 'accuracy'}, ['CoLA.tsv']),
+    ('STS-B', {'pearson', 'spearman'}, ['STS-B.tsv']),
+    ('MNLI', {'accuracy'}, ['MNLI-m.tsv', 'MNLI-mm.tsv']),
+]
+
+
+@pytest.mark.parametrize('name, metrics, submissions', SCORES)
 def test_tasks_run_to_the_end(script, data, tmp_path, name, metrics, submissions):
     write_task(tmp_path / name, get_task(name))
     output = tmp_path / 'out'

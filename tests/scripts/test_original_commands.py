@@ -177,18 +177,18 @@ def test_every_original_script_has_its_file():
     assert sorted(files) == sorted(ROOT / name for name in THIN.values())
 
 
-@pytest.mark.parametrize(
-    ('word', 'flag', 'value'),
-    [
-        ('--do-train', 'do_train', True),
-        ('--nodo_train', 'do_train', False),
-        ('-max_seq_length=7', 'max_length', 7),
-        ('--train-batch-size=6', 'train_batch_size', 6),
-        ('--warmup=0.25', 'warmup_ratio', 0.25),  # not ambiguous: ours comes first
-        ('--loss_scaling=8', 'loss_scale', 8.0),
-        ('--do_lower=false', 'do_lower_case', False),
-    ],
-)
+WORDS = [
+    ('--do-train', 'do_train', True),
+    ('--nodo_train', 'do_train', False),
+    ('-max_seq_length=7', 'max_length', 7),
+    ('--train-batch-size=6', 'train_batch_size', 6),
+    ('--warmup=0.25', 'warmup_ratio', 0.25),  # not ambiguous: ours comes first
+    ('--loss_scaling=8', 'loss_scale', 8.0),
+    ('--do_lower=false', 'do_lower_case', False),
+]
+
+
+@pytest.mark.parametrize('word, flag, value', WORDS)
 def test_flags_may_be_written_as_the_originals_parsers_take_them(word, flag, value):
     _, args = parsed('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
     assert getattr(args, flag) == value

@@ -382,13 +382,13 @@ def pytorch(script):
     return main_of(f'scripts/originals/pytorch_pretrained_bert/{script}.py', ROOT)
 
 
-@pytest.mark.parametrize(
-    ('script', 'words'),
-    [
-        ('run_classifier', '--task_name=mrpc --data_dir=train'),
-        ('run_squad', '--train_file=SQUAD --max_query_length=4 --doc_stride=2'),
-    ],
-)
+WITHOUT_DEV = [
+    ('run_classifier', '--task_name=mrpc --data_dir=train'),
+    ('run_squad', '--train_file=SQUAD --max_query_length=4 --doc_stride=2'),
+]
+
+
+@pytest.mark.parametrize('script, words', WITHOUT_DEV)
 def test_a_training_without_a_dev_set(world, here, capsys, script, words):
     """As in the originals: the last epoch is the result, and nothing is downloaded."""
     (here / 'train').mkdir()

@@ -37,13 +37,13 @@ def forget_the_second_half(folder):
         path.unlink()
 
 
-@pytest.mark.parametrize(
-    ('case', 'first', 'second', 'whole', 'half'),
-    [
-        ('finetune_swag', 2, 1, ['--batch_size', 10], ['--batch_size', 5]),
-        ('train_lm transfo_xl', 2, 2, [], ['--batch_size', 2]),  # each remembers its own
-    ],
-)
+WORKERS = [
+    ('finetune_swag', 2, 1, ['--batch_size', 10], ['--batch_size', 5]),
+    ('train_lm transfo_xl', 2, 2, [], ['--batch_size', 2]),  # each remembers its own
+]
+
+
+@pytest.mark.parametrize('case, first, second, whole, half', WORKERS)
 def test_another_number_of_workers_goes_on(train, tmp_path, case, first, second, whole, half):
     flags = {1: whole, 2: half}
     train(case, first, tmp_path / 'whole', *flags[first])

@@ -157,20 +157,20 @@ def test_the_schedule():
     assert [rate(n) for n in range(1, 10)] == [0, 0.5, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125, 0]
 
 
-@pytest.mark.parametrize(
-    ('edit', 'field'),
-    [
-        ({'train': '{"lr": 1, "total_step": 3}'}, 'total_step'),
-        ({'train': '{"lr": "x"}'}, 'lr'),
-        ({'train': '{"total_steps": 0}'}, '--total_steps'),
-        ({'model': '{"dims": 3}'}, 'dims'),
-        ({'words': ['--train_cfg', 'none.json']}, 'train_cfg'),
-        ({'words': ['--mode', 'eval']}, 'model_file'),
-        ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, '41'),
-        ({'words': ['--model_file', FOLDER / 'pretrained.pt']}, 'pretrained.pt'),
-        ({'words': ['--gpus', '0,1']}, '--gpus'),
-    ],
-)
+WRONG = [
+    ({'train': '{"lr": 1, "total_step": 3}'}, 'total_step'),
+    ({'train': '{"lr": "x"}'}, 'lr'),
+    ({'train': '{"total_steps": 0}'}, '--total_steps'),
+    ({'model': '{"dims": 3}'}, 'dims'),
+    ({'words': ['--train_cfg', 'none.json']}, 'train_cfg'),
+    ({'words': ['--mode', 'eval']}, 'model_file'),
+    ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, '41'),
+    ({'words': ['--model_file', FOLDER / 'pretrained.pt']}, 'pretrained.pt'),
+    ({'words': ['--gpus', '0,1']}, '--gpus'),
+]
+
+
+@pytest.mark.parametrize('edit, field', WRONG)
 def test_what_is_wrong_is_said(classify, tmp_path, capsys, edit, field):
     words = classify_words('--save_dir', tmp_path / 'out')
     for name, flag in (('train', '--train_cfg'), ('model', '--model_cfg')):

@@ -39,15 +39,15 @@ def test_help(zoo, capsys):
     assert 'google' in printed and 'eval-transfo-xl' not in printed
 
 
-@pytest.mark.parametrize(
-    'words, shown',
-    [
-        ('info', 'info'),
-        ('train_lm', 'train-lm'),
-        ('google/run_squad', 'google run_squad'),
-        ('google run_squad', 'google run_squad'),
-    ],
-)
+NAMES = [
+    ('info', 'info'),
+    ('train_lm', 'train-lm'),
+    ('google/run_squad', 'google run_squad'),
+    ('google run_squad', 'google run_squad'),
+]
+
+
+@pytest.mark.parametrize('words, shown', NAMES)
 def test_commands_run_under_their_names(zoo, words, shown, capsys):
     with pytest.raises(SystemExit) as stop:
         run(zoo, *words.split(), '--help')

@@ -25,17 +25,8 @@ LEVELS = (
 )
 #: its own files, which none of the rooms imports
 FACES = {'model_zoo'}
-HEAVY = {
-    'jax',
-    'keras',
-    'onnx',
-    'onnxruntime',
-    'openvino',
-    'pytorch_pretrained_bert',
-    'tensorflow',
-    'torch',
-    'transformers',
-}
+HEAVY = {*'jax keras onnx onnxruntime openvino tensorflow torch transformers'.split()}
+HEAVY.add('pytorch_pretrained_bert')
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are

@@ -105,18 +105,18 @@ def test_threads_that_are_used(monkeypatch, said, used):
     assert environment.used_processors() == used
 
 
-@pytest.mark.parametrize(
-    ('files', 'expected'),
-    [
-        ({}, 6),
-        ({'cpu.max': 'max 100000'}, 6),
-        ({'cpu.max': '200000 100000'}, 2),
-        ({'cpu.max': '10000 100000'}, 1),
-        ({'cpu.max': 'nonsense'}, 6),
-        ({'cpu/cpu.cfs_quota_us': '250000', 'cpu/cpu.cfs_period_us': '100000'}, 3),
-        ({'cpu/cpu.cfs_quota_us': '-1', 'cpu/cpu.cfs_period_us': '100000'}, 6),
-    ],
-)
+QUOTAS = [
+    ({}, 6),
+    ({'cpu.max': 'max 100000'}, 6),
+    ({'cpu.max': '200000 100000'}, 2),
+    ({'cpu.max': '10000 100000'}, 1),
+    ({'cpu.max': 'nonsense'}, 6),
+    ({'cpu/cpu.cfs_quota_us': '250000', 'cpu/cpu.cfs_period_us': '100000'}, 3),
+    ({'cpu/cpu.cfs_quota_us': '-1', 'cpu/cpu.cfs_period_us': '100000'}, 6),
+]
+
+
+@pytest.mark.parametrize('files, expected', QUOTAS)
 def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -220,18 +220,18 @@ assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    'make',
-    [
-        lambda x, two, half: x.reshape((two, 6)),
-        lambda x, two, half: mx.nd.zeros((two, 3)) + half,
-        lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
-        lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
-        lambda x, two, half: x[two:] * half + two / (x[two] + half),
-        lambda x, two, half: mx.nd.clip(x, half, two) > half,
-        lambda x, two, half: mx.sym.reshape(mx.sym.var('x'), shape=(two, -1)).eval(x=x)[0],
-    ],
-)
+OPERATORS = [
+    lambda x, two, half: x.reshape((two, 6)),
+    lambda x, two, half: mx.nd.zeros((two, 3)) + half,
+    lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
+    lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
+    lambda x, two, half: x[two:] * half + two / (x[two] + half),
+    lambda x, two, half: mx.nd.clip(x, half, two) > half,
+    lambda x, two, half: mx.sym.reshape(mx.sym.var('x'), shape=(two, -1)).eval(x=x)[0],
+]
+
+
+@pytest.mark.parametrize('make', OPERATORS)
 def test_operators_take_scalars_of_numpy(make):
     """NumPy 2 writes a shape as '(np.int64(2), 3)', which MXNet's library doesn't read."""
     x = mx.nd.arange(12)

@@ -43,24 +43,24 @@ def test_packages_load_nothing_slow():
     run(f'{WATCH}import {", ".join(PACKAGES)}{TELL}')
 
 
-@pytest.mark.parametrize(
-    'words',
-    [
-        '--help',
-        '--version',
-        'trian',
-        'finetune-classifier --help',
-        'finetune-squad --lrr 1',
-        'info --help',
-        'export --help',
-        'convert --help',
-        *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'generate')],
-        *[f'{name} --help' for name in ('serve', 'embed', 'bertology', 'demo')],
-        'create-pretraining-data --help',
-        'predict model --no_such_flag 1',
-        'pytorch_pretrained_bert run_classifier --help',
-    ],
-)
+COMMANDS = [
+    '--help',
+    '--version',
+    'trian',
+    'finetune-classifier --help',
+    'finetune-squad --lrr 1',
+    'info --help',
+    'export --help',
+    'convert --help',
+    *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'generate')],
+    *[f'{name} --help' for name in ('serve', 'embed', 'bertology', 'demo')],
+    'create-pretraining-data --help',
+    'predict model --no_such_flag 1',
+    'pytorch_pretrained_bert run_classifier --help',
+]
+
+
+@pytest.mark.parametrize('words', COMMANDS)
 def test_the_command_line_answers_before_anything_slow_is_loaded(words):
     program = f"""
 import sys

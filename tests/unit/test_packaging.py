@@ -154,11 +154,8 @@ def test_pins_are_one_for_each_python():
     lines = (ROOT / 'requirements' / 'newest.txt').read_text(encoding='utf-8').splitlines()
     pins = [requirements.Requirement(line) for line in lines if not line.startswith('#')]
     for version in ('3.10', '3.11', '3.12', '3.13'):
-        environment = {
-            **markers.default_environment(),
-            'python_version': version,
-            'python_full_version': f'{version}.0',
-        }
+        environment = markers.default_environment()
+        environment.update(python_version=version, python_full_version=f'{version}.0')
         names = [pin.name for pin in pins if not pin.marker or pin.marker.evaluate(environment)]
         assert len(names) == len(set(names)), version
         assert {'mxnet', 'numpy', 'tokenizers'} <= set(names)

@@ -46,16 +46,16 @@ def test_the_same_rows_from_everywhere(tmp_path, kind):
     assert str(found[1][0]).endswith('line 3' if kind == 'jsonl' else 'row 1')
 
 
-@pytest.mark.parametrize(
-    'content',
-    [
-        'first;second;label\n"a;b";c, d;pos\n;"";neg\n'.replace(';"";', 'e, f;"";'),
-        'first\tsecond\tlabel\n"a;b"\tc, d\tpos\ne, f\t\tneg\n',
-        'first, second, label\n"a;b", "c, d", pos\n"e, f", , neg\n',
-        'first,second,label\ra;b,"c, d",pos\r"e, f",,neg\r',
-        'first,second,label\r\na;b,"c, d",pos\r\n"e, f",,neg'.encode('utf-16'),
-    ],
-)
+WRITTEN = [
+    'first;second;label\n"a;b";c, d;pos\n;"";neg\n'.replace(';"";', 'e, f;"";'),
+    'first\tsecond\tlabel\n"a;b"\tc, d\tpos\ne, f\t\tneg\n',
+    'first, second, label\n"a;b", "c, d", pos\n"e, f", , neg\n',
+    'first,second,label\ra;b,"c, d",pos\r"e, f",,neg\r',
+    'first,second,label\r\na;b,"c, d",pos\r\n"e, f",,neg'.encode('utf-16'),
+]
+
+
+@pytest.mark.parametrize('content', WRITTEN)
 def test_csv_as_programs_write_it(tmp_path, content):
     path = tmp_path / 'train.csv'
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -86,18 +86,18 @@ def test_other_encodings(tmp_path, encoding, kind):
         list(read_records(path, encoding='latin-99'))
 
 
-@pytest.mark.parametrize(
-    ('kind', 'content', 'line'),
-    [
-        ('csv', 'a,b\n1,2\n\n3\n', 4),
-        ('csv', 'a,b\n1,2,3\n', 2),
-        ('csv', 'a,b\n"1\n",2\n3\n', 4),
-        ('csv', 'a,b\n1,"2', 2),
-        ('jsonl', '\n{"a": "b"\n', 2),
-        ('jsonl', '{"a": 1}\n["a"]\n', 2),
-        ('json', '["a"]\n', 0),
-    ],
-)
+BAD = [
+    ('csv', 'a,b\n1,2\n\n3\n', 4),
+    ('csv', 'a,b\n1,2,3\n', 2),
+    ('csv', 'a,b\n"1\n",2\n3\n', 4),
+    ('csv', 'a,b\n1,"2', 2),
+    ('jsonl', '\n{"a": "b"\n', 2),
+    ('jsonl', '{"a": 1}\n["a"]\n', 2),
+    ('json', '["a"]\n', 0),
+]
+
+
+@pytest.mark.parametrize('kind, content, line', BAD)
 def test_bad_rows_have_a_place(tmp_path, kind, content, line):
     path = tmp_path / f'rows.{kind}'
     path.write_text(content)

@@ -9,18 +9,13 @@ from bert_embedding import BertEmbedding
 from model_zoo.errors import UnknownNameError, ZooError
 from model_zoo.zoo import get_model
 
+BERT, BOOKS = 'bert_12_768_12', 'book_corpus_wiki_en_uncased'
 CASES = [
     (lambda: get_model('bert_12_768_21'), 'bert_12_768_12'),
-    (
-        lambda: get_model('bert_12_768_12', dataset_name='book_corpus_wiki_en_uncase'),
-        'book_corpus_wiki_en_uncased',
-    ),
-    (lambda: get_model('bert_12_768_12', pretrained=False, use_poler=True), 'use_pooler'),
+    (lambda: get_model(BERT, dataset_name=BOOKS[:-1]), BOOKS),
+    (lambda: get_model(BERT, pretrained=False, use_poler=True), 'use_pooler'),
     (lambda: model_zoo.open_model('bert-base-uncase'), 'bert-base-uncased'),
-    (
-        lambda: model_zoo.open_model('bert_12_768_12', dataset_name='wiki_cn', weights=False),
-        'wiki_cn_cased',
-    ),
+    (lambda: model_zoo.open_model(BERT, dataset_name='wiki_cn', weights=False), 'wiki_cn_cased'),
     (lambda: model_zoo.pipeline('text-clasification', 'folder'), 'text-classification'),
     (lambda: BertEmbedding(model='bert_6_384_21'), 'bert_6_384_12'),
     (lambda: BertEmbedding(model='bert_6_384_12', dtype='float_32'), 'float32'),

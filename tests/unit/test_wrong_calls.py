@@ -1,6 +1,7 @@
 """Wrong arguments at the public doors: a result that is right, or an error that says what to do."""
 
 import contextlib
+import functools
 
 import hypothesis
 import mxnet as mx
@@ -16,6 +17,7 @@ import model_zoo
 import transfo_xl
 from bert_embedding import BertEmbedding
 from model_zoo.errors import ZooError
+from transfo_xl import TransfoXLConfig
 
 st = hypothesis.strategies
 
@@ -24,39 +26,32 @@ def words(*shape):
     return mx.nd.array(np.arange(np.prod(shape)).reshape(shape) % 17 + 1)
 
 
+def words_and_lengths():
+    return {'words': words(2, 5), 'valid_length': mx.nd.array([5, 3])}
+
+
 def text():
-    return {
-        'words': words(2, 5),
-        'token_types': mx.nd.zeros((2, 5)),
-        'valid_length': mx.nd.array([5, 3]),
-    }
+    return {**words_and_lengths(), 'token_types': mx.nd.zeros((2, 5))}
 
 
 def blocks():
     """Name -> (block, right arguments)."""
     config = tiny.bert_config(40, num_hidden_layers=1)
     decoder = tiny.decoder_config(gpt2.GPT2Config, 40, n_layer=1)
+    memory = tiny.transfo_xl_config(40, mem_len=8)
+    first = mx.nd.array([0, 1])
     made = {
         'BertModel': (
             bert.BertModel(config, use_decoder=True, use_classifier=True),
             {**text(), 'masked_positions': mx.nd.array([[1, 2], [0, 1]])},
         ),
-        'classification': (
-            bert.BertForSequenceClassification(config),
-            {**text(), 'labels': mx.nd.array([0, 1])},
-        ),
+        'classification': (bert.BertForSequenceClassification(config), {**text(), 'labels': first}),
         'answers': (
             bert.BertForQuestionAnswering(config),
-            {**text(), 'start_positions': mx.nd.array([1, 0]), 'end_positions': words(2) + 1},
+            {**text(), 'start_positions': 1 - first, 'end_positions': words(2) + 1},
         ),
-        'GPT-2': (
-            gpt2.GPT2LMHeadModel(decoder),
-            {'words': words(2, 5), 'valid_length': mx.nd.array([5, 3])},
-        ),
-        'Transformer-XL': (
-            transfo_xl.TransfoXLLMHeadModel(tiny.transfo_xl_config(40, mem_len=8)),
-            {'words': words(2, 5)},
-        ),
+        'GPT-2': (gpt2.GPT2LMHeadModel(decoder), words_and_lengths()),
+        'Transformer-XL': (transfo_xl.TransfoXLLMHeadModel(memory), {'words': words(2, 5)}),
     }
     return {name: (tiny.initialized(block), given) for name, (block, given) in made.items()}
 
@@ -125,19 +120,14 @@ def test_blocks(name):
 
 def methods(tokenizer):
     """Names of a tokenizer's methods -> right arguments."""
+    padding = {'round_to': 4, 'pad': True}
     return {
         'convert_ids_to_tokens': {'ids': [1, 2]},
         'convert_tokens_to_ids': {'tokens': tokenizer.tokenize('a cat')},
         'tokenize': {'text': 'a cat'},
         'decode': {'ids': [1, 2]},
         'encode': {'text': 'a cat', 'pair': 'b', 'max_length': 8},
-        'encode_batch': {
-            'texts': ['a', 'b'],
-            'pairs': ['c', 'd'],
-            'max_length': 8,
-            'round_to': 4,
-            'pad': True,
-        },
+        'encode_batch': {'texts': ['a', 'b'], 'pairs': ['c', 'd'], 'max_length': 8, **padding},
     }
 
 
@@ -154,37 +144,20 @@ def doors(fixtures, tmp_path_factory):
         'BERT': bert.BertTokenizer.from_pretrained(path),
         'GPT-2': gpt2.GPT2Tokenizer.from_pretrained(str(folder)),
     }
+    drawn = {'prompts': [[5, 6], [7]], 'max_new_tokens': 2, 'temperature': 1.0, 'top_k': 3}
+    drawn.update(top_p=0.9, num_return_sequences=2, seed=1, stop_tokens=[3])
+    beams = {'prompts': [[5, 6]], 'max_new_tokens': 2, 'num_beams': 2, 'length_penalty': 1.0}
+    sentences = {'sentences': ['a', 'b'], 'pooling': 'mean', 'normalize': True, 'prompt': 'x'}
     made = {
-        'generate': (
-            writer.generate,
-            {
-                'prompts': [[5, 6], [7]],
-                'max_new_tokens': 2,
-                'temperature': 1.0,
-                'top_k': 3,
-                'top_p': 0.9,
-                'num_return_sequences': 2,
-                'seed': 1,
-                'stop_tokens': [3],
-            },
-        ),
-        'beams': (
-            writer.generate,
-            {'prompts': [[5, 6]], 'max_new_tokens': 2, 'num_beams': 2, 'length_penalty': 1.0},
-        ),
+        'generate': (writer.generate, drawn),
+        'beams': (writer.generate, beams),
         'pipeline': (model_zoo.pipeline('text-classification', path), {'inputs': ['a cat', 'b']}),
-        'sentence_vectors': (
-            embed.sentence_vectors,
-            {'sentences': ['a', 'b'], 'pooling': 'mean', 'normalize': True, 'prompt': 'x'},
-        ),
+        'sentence_vectors': (embed.sentence_vectors, sentences),
         'embedding': (embed.embedding, {'sentences': ['a cat'], 'oov_way': 'avg'}),
         'open_model': (model_zoo.open_model, {'name_or_folder': path, 'task': 'classification'}),
-        'BertConfig': (lambda **given: bert.BertConfig(40, **given), dict(tiny.BERT)),
-        'GPT2Config': (lambda **given: gpt2.GPT2Config(40, **given), dict(tiny.DECODER)),
-        'TransfoXLConfig': (
-            lambda **given: transfo_xl.TransfoXLConfig(40, **given),
-            dict(tiny.TRANSFO_XL),
-        ),
+        'BertConfig': (functools.partial(bert.BertConfig, 40), dict(tiny.BERT)),
+        'GPT2Config': (functools.partial(gpt2.GPT2Config, 40), dict(tiny.DECODER)),
+        'TransfoXLConfig': (functools.partial(TransfoXLConfig, 40), dict(tiny.TRANSFO_XL)),
     }
     for name, tokenizer in tokenizers.items():
         for method, given in methods(tokenizer).items():

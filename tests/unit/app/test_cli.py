@@ -11,20 +11,19 @@ from script_runs import start
 from model_zoo.app import cli
 from model_zoo.errors import InputError, MissingExtraError
 
+ERRORS = [
+    (InputError('the value is wrong'), 1, 'error: the value is wrong'),
+    (MissingExtraError.of('onnx', 'onnx'), 1, None),
+    (KeyboardInterrupt('the checkpoint is kept'), 130, 'interrupted: the checkpoint is kept'),
+    (PermissionError(13, 'Permission denied', '/log'), 1, 'error: /log: Permission denied'),
+    (OSError(28, 'No space left on device'), 1, 'error: No space left on device'),
+    (mx.MXNetError('Traceback:\n  File "a.cc"\nA: wrong\n\n'), 1, 'error: MXNet: A: wrong'),
+    (mx.MXNetError('[1:0] a: no\nStack trace:\n  [bt]\n'), 1, 'error: MXNet: [1:0] a: no'),
+    (mx.MXNetError(), 1, 'error: MXNet: MXNetError'),
+]
 
-@pytest.mark.parametrize(
-    'error, status, line',
-    [
-        (InputError('the value is wrong'), 1, 'error: the value is wrong'),
-        (MissingExtraError.of('onnx', 'onnx'), 1, None),
-        (KeyboardInterrupt('the checkpoint is kept'), 130, 'interrupted: the checkpoint is kept'),
-        (PermissionError(13, 'Permission denied', '/log'), 1, 'error: /log: Permission denied'),
-        (OSError(28, 'No space left on device'), 1, 'error: No space left on device'),
-        (mx.MXNetError('Traceback:\n  File "a.cc"\nA: wrong\n\n'), 1, 'error: MXNet: A: wrong'),
-        (mx.MXNetError('[1:0] a: no\nStack trace:\n  [bt]\n'), 1, 'error: MXNet: [1:0] a: no'),
-        (mx.MXNetError(), 1, 'error: MXNet: MXNetError'),
-    ],
-)
+
+@pytest.mark.parametrize('error, status, line', ERRORS)
 def test_an_error_is_one_line_and_a_status(error, status, line, capsys):
     def main(argv):
         raise error

@@ -69,17 +69,17 @@ def test_it_must_be_fitted_first(new):
         clone(new).predict(TEXTS)
 
 
-@pytest.mark.parametrize(
-    ('texts', 'labels'),
-    [
-        ([1.0, 2.0], [0, 1]),
-        ([['a', 'b', 'c']], [0]),
-        (['a', None], [0, 1]),
-        (['a', 'b'], [1, 1]),
-        (['a', 'b'], [1]),
-        (['a', 'b'], [0.5, 1.5]),
-    ],
-)
+BAD = [
+    ([1.0, 2.0], [0, 1]),
+    ([['a', 'b', 'c']], [0]),
+    (['a', None], [0, 1]),
+    (['a', 'b'], [1, 1]),
+    (['a', 'b'], [1]),
+    (['a', 'b'], [0.5, 1.5]),
+]
+
+
+@pytest.mark.parametrize('texts, labels', BAD)
 def test_bad_input(new, texts, labels):
     with pytest.raises(ValueError):  # InputError is one
         clone(new).fit(texts, labels)

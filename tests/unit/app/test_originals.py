@@ -18,32 +18,32 @@ def parse(command, *words, preset=()):
     return parse_settings(CLASSES[command], 'A test.', cli.Words(words, preset), command)
 
 
-@pytest.mark.parametrize(
-    ('words', 'only_inference'),
-    [
-        ('', False),  # ours train unless a flag says otherwise
-        ('--do_train', False),
-        ('--do_train --do_eval --do_predict --test_file x', False),
-        ('--do_eval', True),
-        ('--do_predict', True),
-        ('--nodo_train --do_eval', True),
-        ('--do_train=false --do_predict=true', True),
-    ],
-)
+WHAT_IS_RUN = [
+    ('', False),  # ours train unless a flag says otherwise
+    ('--do_train', False),
+    ('--do_train --do_eval --do_predict --test_file x', False),
+    ('--do_eval', True),
+    ('--do_predict', True),
+    ('--nodo_train --do_eval', True),
+    ('--do_train=false --do_predict=true', True),
+]
+
+
+@pytest.mark.parametrize('words, only_inference', WHAT_IS_RUN)
 def test_what_is_run(words, only_inference):
     found = parse('finetune_classifier', *words.split())
     assert found.only_inference is only_inference
 
 
-@pytest.mark.parametrize(
-    ('command', 'words'),
-    [
-        ('finetune_classifier', '--do_train=false'),
-        ('finetune_squad', '--do_train --do_predict --train_file x'),
-        ('run_pretraining', '--input_file a --do_train=false --do_eval=false'),
-        ('run_pretraining', '--data a --num_warmup_steps 20 --num_steps 20'),
-    ],
-)
+CONTRADICTIONS = [
+    ('finetune_classifier', '--do_train=false'),
+    ('finetune_squad', '--do_train --do_predict --train_file x'),
+    ('run_pretraining', '--input_file a --do_train=false --do_eval=false'),
+    ('run_pretraining', '--data a --num_warmup_steps 20 --num_steps 20'),
+]
+
+
+@pytest.mark.parametrize('command, words', CONTRADICTIONS)
 def test_nothing_to_do_and_contradictions(command, words):
     with pytest.raises(InputError):
         parse(command, *words.split())

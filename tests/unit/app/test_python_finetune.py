@@ -170,14 +170,14 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
     assert trained.interrupted and len(trained.history) == 1 and trained('a b')
 
 
-@pytest.mark.parametrize(
-    'name, value',
-    [
-        *(('dev', value) for value in (1.5, 20, 'none.csv')),
-        *{'batch_size': 0, 'epochs': 'many', 'wramup_ratio': 0.1, 'dtype': 'float8'}.items(),
-        *{'test': 0.2, 'resume': True}.items(),
-    ],
-)
+WRONG = [
+    *(('dev', value) for value in (1.5, 20, 'none.csv')),
+    *{'batch_size': 0, 'epochs': 'many', 'wramup_ratio': 0.1, 'dtype': 'float8'}.items(),
+    *{'test': 0.2, 'resume': True}.items(),
+]
+
+
+@pytest.mark.parametrize('name, value', WRONG)
 def test_wrong_settings_name_the_keyword(folder, name, value):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, name: value})
@@ -192,23 +192,23 @@ def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
         model_zoo.finetune(str(tmp_path), 'text-classification', rows, **SMALL)
 
 
-@pytest.mark.parametrize(
-    ('task', 'rows', 'places'),
-    [
-        ('text-classification', [('a', 'x'), ('', 'y')], ['row 1', "'text'"]),
-        ('text-classification', [{'text': 'a', 'label': ['x']}], ['row 0', "'label'"]),
-        ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
-        ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`']),
-        ('text-classification', ['a', 'b'], ['`label`']),
-        ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
-        ('text-classification', [], ['train']),
-        ('text-classification', 'none.csv', ['train', 'none.csv']),
-        ('question-answring', ROWS, ['question-answering']),
-        ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
-        ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
-        ('text-generation', ['a'], ['fill-mask']),
-    ],
-)
+BAD_ROWS = [
+    ('text-classification', [('a', 'x'), ('', 'y')], ['row 1', "'text'"]),
+    ('text-classification', [{'text': 'a', 'label': ['x']}], ['row 0', "'label'"]),
+    ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
+    ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`']),
+    ('text-classification', ['a', 'b'], ['`label`']),
+    ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
+    ('text-classification', [], ['train']),
+    ('text-classification', 'none.csv', ['train', 'none.csv']),
+    ('question-answring', ROWS, ['question-answering']),
+    ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
+    ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
+    ('text-generation', ['a'], ['fill-mask']),
+]
+
+
+@pytest.mark.parametrize('task, rows, places', BAD_ROWS)
 def test_errors_in_rows_name_row_and_column(folder, task, rows, places):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, task, rows, epochs=1)

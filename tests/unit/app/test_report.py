@@ -81,21 +81,21 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
     assert 'innerHTML' not in page
 
 
-@pytest.mark.parametrize(
-    ('changes', 'shown'),
-    [
-        ({}, '<b class="good">0.7500</b><span>best accuracy'),
-        ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.7500</b>'),
-        ({}, '<b class="">0.5000</b><span>accuracy, always &#34;a&#34;'),
-        ({}, '<td class="number">0.6700</td>'),
-        ({'baseline': {}}, '<b class="good">0.7500</b><span>best accuracy'),
-        ({'headline': HEADLINE}, '<b class="good">0.4000</b><span>macro F1</span>'),
-        ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
-        ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
-        # (0.75 * 4 + 2) / 8 = 0.625, and 1.96 * sqrt(0.625 * 0.375 / 8) = 0.335
-        ({}, 'only 4 examples: on others the accuracy may be 34 points higher or lower'),
-    ],
-)
+SHOWN = [
+    ({}, '<b class="good">0.7500</b><span>best accuracy'),
+    ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.7500</b>'),
+    ({}, '<b class="">0.5000</b><span>accuracy, always &#34;a&#34;'),
+    ({}, '<td class="number">0.6700</td>'),
+    ({'baseline': {}}, '<b class="good">0.7500</b><span>best accuracy'),
+    ({'headline': HEADLINE}, '<b class="good">0.4000</b><span>macro F1</span>'),
+    ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
+    ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
+    # (0.75 * 4 + 2) / 8 = 0.625, and 1.96 * sqrt(0.625 * 0.375 / 8) = 0.335
+    ({}, 'only 4 examples: on others the accuracy may be 34 points higher or lower'),
+]
+
+
+@pytest.mark.parametrize('changes, shown', SHOWN)
 def test_what_the_page_shows(tmp_path, changes, shown):
     assert shown in page_of(tmp_path, changed(**changes))
 

@@ -110,15 +110,15 @@ def roberta_models():
     return theirs, bert.RobertaModel(config, use_pooler=False)
 
 
+MODELS = [
+    (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
+    (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
+    (nlp.model.RoBERTaClassifier, roberta_models),
+]
+
+
 @pytest.mark.parametrize('deduplicate', [False, True])
-@pytest.mark.parametrize(
-    'task, models',
-    [
-        (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
-        (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
-        (nlp.model.RoBERTaClassifier, roberta_models),
-    ],
-)
+@pytest.mark.parametrize('task, models', MODELS)
 def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplicate):
     """Within a block of theirs our parameters have their names, and each its own."""
     theirs, ours = models()

@@ -120,22 +120,22 @@ def test_npz_of_words(call, text, tmp_path, tiny):
         assert file['offsets'].tolist() == [0, 0, 0] and len(file['vectors']) == 0
 
 
-@pytest.mark.parametrize(
-    'arguments, status',
-    [
-        ([], 2),
-        (['--sentences', 'a', '--file', 'x'], 2),
-        (['--sentences', 'a', '--dtype', 'int4'], 2),
-        (['--file', 'missing.txt'], 1),
-        (['--file', 'empty'], 1),
-        (['--file', 'no utf-8'], 1),
-        (['--sentences', 'a', '--normalize'], 1),
-        (['--sentences', 'a', '--output', 'x.vec'], 1),
-        (['--sentences', 'a', '--output', 'no/such/x.npz'], 1),
-        (['--sentences', 'a', '--gpu'], 1),
-        (['--sentences', 'a', '--output', 'folder.npz'], 1),
-    ],
-)
+BAD_ARGUMENTS = [
+    ([], 2),
+    (['--sentences', 'a', '--file', 'x'], 2),
+    (['--sentences', 'a', '--dtype', 'int4'], 2),
+    (['--file', 'missing.txt'], 1),
+    (['--file', 'empty'], 1),
+    (['--file', 'no utf-8'], 1),
+    (['--sentences', 'a', '--normalize'], 1),
+    (['--sentences', 'a', '--output', 'x.vec'], 1),
+    (['--sentences', 'a', '--output', 'no/such/x.npz'], 1),
+    (['--sentences', 'a', '--gpu'], 1),
+    (['--sentences', 'a', '--output', 'folder.npz'], 1),
+]
+
+
+@pytest.mark.parametrize('arguments, status', BAD_ARGUMENTS)
 def test_bad_arguments(call, arguments, status, tmp_path, here):
     (tmp_path / 'empty').write_bytes(b'')
     (tmp_path / 'no utf-8').write_bytes(b'a\nb\xff\nc\n')

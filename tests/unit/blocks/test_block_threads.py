@@ -11,15 +11,14 @@ from bert import BertModel
 from gpt2 import GPT2LMHeadModel
 from transfo_xl import TransfoXLLMHeadModel
 
+BLOCKS = [
+    (BertModel, {}),
+    (GPT2LMHeadModel, {'n_positions': 32}),
+    (TransfoXLLMHeadModel, {'cutoffs': [10, 20], 'div_val': 2, 'mem_len': 8, 'clamp_len': 16}),
+]
 
-@pytest.mark.parametrize(
-    'block_class, sizes',
-    [
-        (BertModel, {}),
-        (GPT2LMHeadModel, {'n_positions': 32}),
-        (TransfoXLLMHeadModel, {'cutoffs': [10, 20], 'div_val': 2, 'mem_len': 8, 'clamp_len': 16}),
-    ],
-)
+
+@pytest.mark.parametrize('block_class, sizes', BLOCKS)
 def test_many_threads_get_what_one_gets(block_class, sizes):
     block = tiny.make(block_class, **sizes)
     block.hybridize(static_alloc=True, static_shape=True)

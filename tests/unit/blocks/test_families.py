@@ -305,13 +305,13 @@ def test_attentions_and_kept_outputs(cls):
 # -- files --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    'cls, form',
-    [
-        *((cls, 'huggingface') for cls in BLOCKS.values()),
-        *((cls, 'native') for cls in SOME.values() if cls.backbone),
-    ],
-)
+FOLDERS = [
+    *((cls, 'huggingface') for cls in BLOCKS.values()),
+    *((cls, 'native') for cls in SOME.values() if cls.backbone),
+]
+
+
+@pytest.mark.parametrize('cls, form', FOLDERS)
 def test_folders(cls, form, tmp_path, caplog):
     block = make(cls)
     block.config.extras['origin'] = 'a test'

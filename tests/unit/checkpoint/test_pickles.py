@@ -73,17 +73,17 @@ def test_instances_of_listed_classes_are_namespaces(dump):
             read_pickle(dump([plain], protocol))
 
 
-@pytest.mark.parametrize(
-    'function, args',
-    [
-        (os.system, ('touch hacked',)),
-        (eval, ('open("hacked", "w")',)),
-        (getattr, ([], 'append')),
-        (pathlib.Path, ('hacked',)),
-        (__import__, ('os',)),
-        (np.load, ('hacked',)),
-    ],
-)
+CALLS = [
+    (os.system, ('touch hacked',)),
+    (eval, ('open("hacked", "w")',)),
+    (getattr, ([], 'append')),
+    (pathlib.Path, ('hacked',)),
+    (__import__, ('os',)),
+    (np.load, ('hacked',)),
+]
+
+
+@pytest.mark.parametrize('function, args', CALLS)
 @pytest.mark.parametrize('protocol', range(pickle.HIGHEST_PROTOCOL + 1))
 def test_no_code_runs(dump, here, tmp_path, function, args, protocol):
     path = dump({'idx2sym': ['a'], 'counter': Asks(function, *args)}, protocol)

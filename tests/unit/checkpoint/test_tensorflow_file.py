@@ -37,13 +37,13 @@ def test_as_tensorflow_reads_it(copy):
             np.testing.assert_array_equal(array, expected[name])
 
 
-@pytest.mark.parametrize(
-    'name, block_class, outputs',
-    [
-        ('bert_tensorflow', BertForPreTraining, ('masked_lm', 'next_sentence')),
-        ('gpt2_tensorflow', GPT2LMHeadModel, ('scores',)),
-    ],
-)
+OUTPUTS = [
+    ('bert_tensorflow', BertForPreTraining, ('masked_lm', 'next_sentence')),
+    ('gpt2_tensorflow', GPT2LMHeadModel, ('scores',)),
+]
+
+
+@pytest.mark.parametrize('name, block_class, outputs', OUTPUTS)
 def test_predictions_of_the_originals(fixtures, name, block_class, outputs):
     folder = fixtures / 'checkpoints' / name
     block = block_class.from_pretrained(str(folder), from_tf=True)
@@ -105,17 +105,17 @@ def variable(shape, size, kind=1):
     return b'\x08' + varint(kind) + b'\x12' + varint(len(dims)) + dims + b'\x28' + varint(size)
 
 
-@pytest.mark.parametrize(
-    'content',
-    [
-        table([HEADER, (0, b'w', variable((10**9,), 4 * 10**9))]),
-        table([HEADER, (0, b'w', variable((3,), 16))]),  # of another size
-        table([HEADER, (0, b'w', variable((4,), 16))]),  # without a checksum
-        table([HEADER, (0, b'w', variable((0, 1 << 62, 1 << 62), 0))]),
-        table([HEADER, (0, b'w', variable((2,), 8, kind=21))]),  # a type that NumPy has not
-        table([(0, b'w', b'')]),
-    ],
-)
+DAMAGED = [
+    table([HEADER, (0, b'w', variable((10**9,), 4 * 10**9))]),
+    table([HEADER, (0, b'w', variable((3,), 16))]),  # of another size
+    table([HEADER, (0, b'w', variable((4,), 16))]),  # without a checksum
+    table([HEADER, (0, b'w', variable((0, 1 << 62, 1 << 62), 0))]),
+    table([HEADER, (0, b'w', variable((2,), 8, kind=21))]),  # a type that NumPy has not
+    table([(0, b'w', b'')]),
+]
+
+
+@pytest.mark.parametrize('content', DAMAGED)
 def test_what_cannot_be(tmp_path, content):
     prefix = tmp_path / 'model.ckpt'
     (tmp_path / 'model.ckpt.index').write_bytes(content)

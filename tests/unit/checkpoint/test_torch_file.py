@@ -139,42 +139,42 @@ def test_what_2019_wrote(read, write):
     assert tensors['first'].tolist() == [[1, 2], [3, 4]]
 
 
+OUTSIDE = [
+    (6, 3, (2, 2), (2, 1)),
+    (6, -1, (2,), (1,)),
+    (6, 0, (2,), (-1,)),
+    (6, 0, (2.0,), (1,)),
+    (6, 0, (2, 3), (1,)),
+    (6, 0, [2], [1]),  # which a pickle could still change
+    (6, 0, (1,) * 70, (1,) * 70),
+    (6, 0, (0, 10**30), (1, 1)),
+    (6, 0, (2,), (2**62,)),
+    (6, 0, (2,), (1,), ('b', 2, 4)),
+]
+
+
 @pytest.mark.parametrize('write', [stream, archive])
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        (6, 3, (2, 2), (2, 1)),
-        (6, -1, (2,), (1,)),
-        (6, 0, (2,), (-1,)),
-        (6, 0, (2.0,), (1,)),
-        (6, 0, (2, 3), (1,)),
-        (6, 0, [2], [1]),  # which a pickle could still change
-        (6, 0, (1,) * 70, (1,) * 70),
-        (6, 0, (0, 10**30), (1, 1)),
-        (6, 0, (2,), (2**62,)),
-        (6, 0, (2,), (1,), ('b', 2, 4)),
-    ],
-)
+@pytest.mark.parametrize('arguments', OUTSIDE)
 def test_tensors_outside_of_their_storage(read, write, arguments):
     with pytest.raises(CheckpointError):
         read(write({'w': tensor('FloatStorage', *arguments)}, a=SIX))
 
 
-@pytest.mark.parametrize(
-    'value',
-    [
-        Call('os.system', 'touch hacked'),
-        {'w': Global('builtins.eval')},
-        {'w': Call('torch._utils._rebuild_qtensor')},
-        {'w': Storage('module', Global('torch.FloatStorage'), 'a', 'cpu', 6)},
-        {'w': Storage('storage', 'os', 'a', 'cpu', 6)},
-        {'w': Call('torch._utils._rebuild_tensor_v2')},
-        {3: TWO},
-        # a pickle can set attributes of what it gets, if that lets it
-        {'w': Call('torch.Size', (), state=(None, {'x': 1}))},
-        {'w': Call('torch._utils._rebuild_parameter', TWO, state={'size': (9,)})},
-    ],
-)
+FORBIDDEN = [
+    Call('os.system', 'touch hacked'),
+    {'w': Global('builtins.eval')},
+    {'w': Call('torch._utils._rebuild_qtensor')},
+    {'w': Storage('module', Global('torch.FloatStorage'), 'a', 'cpu', 6)},
+    {'w': Storage('storage', 'os', 'a', 'cpu', 6)},
+    {'w': Call('torch._utils._rebuild_tensor_v2')},
+    {3: TWO},
+    # a pickle can set attributes of what it gets, if that lets it
+    {'w': Call('torch.Size', (), state=(None, {'x': 1}))},
+    {'w': Call('torch._utils._rebuild_parameter', TWO, state={'size': (9,)})},
+]
+
+
+@pytest.mark.parametrize('value', FORBIDDEN)
 @pytest.mark.parametrize('write', [stream, archive])
 def test_what_it_must_not_do(read, write, here, tmp_path, value):
     with pytest.raises(CheckpointError):

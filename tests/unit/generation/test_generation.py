@@ -139,13 +139,13 @@ def test_stop_tokens(model):
 # -- sampling --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    'options',
-    [
-        *({'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8}),
-        {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9},
-    ],
-)
+DRAWS = [
+    *({'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8}),
+    {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9},
+]
+
+
+@pytest.mark.parametrize('options', DRAWS)
 def test_draws_have_the_right_frequencies(model, options):
     draws = 4000
     result = generate(model, [[3, 1]], 1, num_return_sequences=draws, seed=1, **options)[0]
@@ -275,19 +275,19 @@ def test_bad_prompts(model, prompts):
         generate(model, prompts)
 
 
-@pytest.mark.parametrize(
-    'options',
-    [
-        *({'max_new_tokens': value} for value in (0, 2.0)),
-        *({'temperature': value} for value in (0, float('nan'), '1')),
-        *({'bad_words_ids': value} for value in ([[1], []], [[11]])),
-        *({'stop_tokens': value} for value in ([1, 11], 'a')),
-        *({'top_p': 0}, {'top_p': 1.1}, {'top_k': -1}, {'seed': -1}, {'overflow': 'wrap'}),
-        *({'repetition_penalty': 0}, {'no_repeat_ngram_size': -1}, {'length_penalty': None}),
-        *({'num_beams': 0}, {'num_return_sequences': 2}, {'num_beams': 2, 'top_k': 3}),
-        *({'num_beams': 2, 'temperature': 1.0}, {'num_beams': 2, 'num_return_sequences': 3}),
-    ],
-)
+BAD_OPTIONS = [
+    *({'max_new_tokens': value} for value in (0, 2.0)),
+    *({'temperature': value} for value in (0, float('nan'), '1')),
+    *({'bad_words_ids': value} for value in ([[1], []], [[11]])),
+    *({'stop_tokens': value} for value in ([1, 11], 'a')),
+    *({'top_p': 0}, {'top_p': 1.1}, {'top_k': -1}, {'seed': -1}, {'overflow': 'wrap'}),
+    *({'repetition_penalty': 0}, {'no_repeat_ngram_size': -1}, {'length_penalty': None}),
+    *({'num_beams': 0}, {'num_return_sequences': 2}, {'num_beams': 2, 'top_k': 3}),
+    *({'num_beams': 2, 'temperature': 1.0}, {'num_beams': 2, 'num_return_sequences': 3}),
+]
+
+
+@pytest.mark.parametrize('options', BAD_OPTIONS)
 def test_bad_options(model, options):
     with pytest.raises(ZooError):
         generate(model, [[1, 2]], **options)

@@ -62,13 +62,13 @@ def test_greedy(block):
     assert len({token for (each,) in result for token in each.tokens}) > 5
 
 
-@pytest.mark.parametrize(
-    'count, options',
-    [
-        (36, {'num_beams': 3, 'num_return_sequences': 2}),
-        (15, {'temperature': 1.0, 'num_return_sequences': 3, 'seed': 0}),
-    ],
-)
+ROWS = [
+    (36, {'num_beams': 3, 'num_return_sequences': 2}),
+    (15, {'temperature': 1.0, 'num_return_sequences': 3, 'seed': 0}),
+]
+
+
+@pytest.mark.parametrize('count, options', ROWS)
 def test_rows_that_move(block, count, options):
     """The log-probabilities are those of the plain calls, whatever rows the cache has moved."""
     result = generate(block, PROMPTS, count, overflow='slide', **options)

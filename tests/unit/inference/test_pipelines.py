@@ -214,15 +214,15 @@ def test_rerank(saved):
         model_zoo.pipeline('rerank', saved(bert.BertForSequenceClassification, ['bad', 'good']))
 
 
-@pytest.mark.parametrize(
-    'inputs, options',
-    [
-        *((inputs, {}) for inputs in (3, [b'text'], [None], {'txt': 'a'})),
-        *(('a', {'top_k': count}) for count in (0, True, 10**5000)),
-        *(('a', {name: 2}) for name in ('topk', 'batch_size')),
-        ('a', {'function_to_apply': 'tanh'}),
-    ],
-)
+BAD_INPUT = [
+    *((inputs, {}) for inputs in (3, [b'text'], [None], {'txt': 'a'})),
+    *(('a', {'top_k': count}) for count in (0, True, 10**5000)),
+    *(('a', {name: 2}) for name in ('topk', 'batch_size')),
+    ('a', {'function_to_apply': 'tanh'}),
+]
+
+
+@pytest.mark.parametrize('inputs, options', BAD_INPUT)
 def test_bad_input(classifier, inputs, options):
     with pytest.raises((InputError, UnknownNameError)):
         classifier(inputs, **options)
@@ -239,14 +239,14 @@ def test_arguments_of_transformers(saved):
             model_zoo.pipeline('text-classification', folder, **{name: value})
 
 
-@pytest.mark.parametrize(
-    'arguments, options',
-    [
-        *(([name], {}) for name in ('text-classification', 'summarization', 'sentence-similarty')),
-        *(([name, bert.BertModel], {}) for name in ('text-classification', 'text-generation')),
-        ([bert.BertModel], {'max_length': 1000}),
-    ],
-)
+BAD_PIPELINES = [
+    *(([name], {}) for name in ('text-classification', 'summarization', 'sentence-similarty')),
+    *(([name, bert.BertModel], {}) for name in ('text-classification', 'text-generation')),
+    ([bert.BertModel], {'max_length': 1000}),
+]
+
+
+@pytest.mark.parametrize('arguments, options', BAD_PIPELINES)
 def test_bad_pipelines(saved, arguments, options):
     arguments = [each if isinstance(each, str) else saved(each) for each in arguments]
     with pytest.raises((CheckpointError, InputError, UnknownNameError)):

@@ -111,13 +111,13 @@ def test_requests_of_clients_that_have_gone_are_not_computed(app, address, monke
     assert computed == [1, 1]
 
 
-@pytest.mark.parametrize(
-    'host, status',
-    [
-        *(('localhost:8000', 200), ('[::1]:80', 200)),
-        *((name, 400) for name in ('zoo.example', '10.0.0.1', 'localhost.zoo.example')),
-    ],
-)
+HOSTS = [
+    *(('localhost:8000', 200), ('[::1]:80', 200)),
+    *((name, 400) for name in ('zoo.example', '10.0.0.1', 'localhost.zoo.example')),
+]
+
+
+@pytest.mark.parametrize('host, status', HOSTS)
 def test_names_of_the_server(address, host, status):
     request = head('/health', 'Connection: close', method='GET', length=None, host=host)
     assert ask(address, request)[0] == status

@@ -74,24 +74,24 @@ def test_no_request_makes_the_server_fail(requests, data):
 CAT = {'question': 'where ?', 'context': 'cat ' * 400}
 
 
-@pytest.mark.parametrize(
-    'name, inputs, parameters, message',
-    [
-        ('text-classification', ['a'] * 31, {'candidate_labels': ['b'] * 10}, 'max_rows'),
-        ('text-classification', 'a ' * 900, {'candidate_labels': ['b'] * 250}, 'max_tokens'),
-        ('feature-extraction', ['cat ' * 99] * 40, {}, 'max_answer'),
-        ('fill-mask', '[MASK]' * 20, {'top_k': 40}, None),
-        ('fill-mask', ['[MASK]' * 20 + 'a ' * 300] * 2, {'top_k': 40}, 'max_answer'),
-        ('question-answering', CAT, {'doc_stride': 17, 'max_seq_len': 24}, 'max_tokens'),
-        ('question-answering', CAT, {'top_k': 1000}, 'max_answer'),
-        ('token-classification', 'cat ' * 400, {'stride': 21}, 'max_rows'),
-        ('rerank', {'query': 'a', 'documents': ['b'] * 301}, {}, 'max_rows'),
-        ('multiple-choice', [{'text': 'a', 'choices': ['b'] * 9}] * 34, {}, 'max_rows'),
-        ('text-classification', 'x' * 2000, {'candidate_labels': ['y' * 33_000] * 250}, 'max_body'),
-        ('text-generation', ['a'] * 5, {}, 'max_sequences'),
-        ('text-generation', 'a ' * 900, {}, None),
-    ],
-)
+COSTLY = [
+    ('text-classification', ['a'] * 31, {'candidate_labels': ['b'] * 10}, 'max_rows'),
+    ('text-classification', 'a ' * 900, {'candidate_labels': ['b'] * 250}, 'max_tokens'),
+    ('feature-extraction', ['cat ' * 99] * 40, {}, 'max_answer'),
+    ('fill-mask', '[MASK]' * 20, {'top_k': 40}, None),
+    ('fill-mask', ['[MASK]' * 20 + 'a ' * 300] * 2, {'top_k': 40}, 'max_answer'),
+    ('question-answering', CAT, {'doc_stride': 17, 'max_seq_len': 24}, 'max_tokens'),
+    ('question-answering', CAT, {'top_k': 1000}, 'max_answer'),
+    ('token-classification', 'cat ' * 400, {'stride': 21}, 'max_rows'),
+    ('rerank', {'query': 'a', 'documents': ['b'] * 301}, {}, 'max_rows'),
+    ('multiple-choice', [{'text': 'a', 'choices': ['b'] * 9}] * 34, {}, 'max_rows'),
+    ('text-classification', 'x' * 2000, {'candidate_labels': ['y' * 33_000] * 250}, 'max_body'),
+    ('text-generation', ['a'] * 5, {}, 'max_sequences'),
+    ('text-generation', 'a ' * 900, {}, None),
+]
+
+
+@pytest.mark.parametrize('name, inputs, parameters, message', COSTLY)
 def test_what_would_cost_too_much_is_refused_before_it_runs(
     requests, monkeypatch, name, inputs, parameters, message
 ):

@@ -3,6 +3,7 @@
 What the original computes is compared in tests/peers/test_readme_snippets.py.
 """
 
+import json
 import logging
 
 import mxnet as mx
@@ -82,13 +83,9 @@ def test_heads_of_bert(name):
     here, own = make(name)
     rows = (2, 2) if 'Choice' in name else (2,)
     words, types, mask = ids(*rows, 7), ids(*rows, 7, high=2), mx.nd.ones((*rows, 7))
-    labels = {
-        'masked_lm_labels': ids(2, 7),
-        'next_sentence_label': ids(2, high=2),
-        'start_positions': ids(2, high=7),
-        'end_positions': ids(2, high=7),
-        'labels': ids(2, 7, high=2) if 'Token' in name else ids(2, high=2),
-    }
+    labels = {'masked_lm_labels': ids(2, 7), 'next_sentence_label': ids(2, high=2)}
+    labels.update({f'{side}_positions': ids(2, high=7) for side in ('start', 'end')})
+    labels['labels'] = ids(2, 7, high=2) if 'Token' in name else ids(2, high=2)
     names = [each for each in here.order if each in labels]
     same(here(words, types, mask), own(words, types, mask))
     loss = here(words, types, mask, *[labels[each] for each in names])
@@ -201,20 +198,15 @@ def test_opening_as_there(tmp_path, monkeypatch):
     assert name in package.tokenization.PRETRAINED_VOCAB_ARCHIVE_MAP
 
 
-MERGES = '#version: 0.2\n'
+def pairs(merge, *tokens):
+    vocab = {token: number for number, token in enumerate(tokens)}
+    return {'vocab.json': json.dumps(vocab), 'merges.txt': f'#version: 0.2\n{merge}\n'}
+
+
 CACHED = {
     'bert-base-uncased': ('BertTokenizer', {'vocab.txt': '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na'}),
-    'openai-gpt': (
-        'OpenAIGPTTokenizer',
-        {
-            'vocab.json': '{"<unk>": 0, "a": 1, "b</w>": 2, "ab</w>": 3}',
-            'merges.txt': MERGES + 'a b</w>\n',
-        },
-    ),
-    'gpt2': (
-        'GPT2Tokenizer',
-        {'vocab.json': '{"a": 0, "b": 1, "ab": 2}', 'merges.txt': MERGES + 'a b\n'},
-    ),
+    'openai-gpt': ('OpenAIGPTTokenizer', pairs('a b</w>', '<unk>', 'a', 'b</w>', 'ab</w>')),
+    'gpt2': ('GPT2Tokenizer', pairs('a b', 'a', 'b', 'ab')),
     'transfo-xl-wt103': ('TransfoXLTokenizer', None),
 }
 

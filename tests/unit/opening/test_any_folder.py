@@ -189,19 +189,19 @@ def opened(folder, kind, **fields):
     return open_tokenizer(str(folder))
 
 
-@pytest.mark.parametrize(
-    'kind, fields',
-    [
-        ('bert_txt', {'tokenizer_class': 'BertJapaneseTokenizer'}),
-        ('roberta_txt', {'tokenizer_class': 'BertweetTokenizer'}),
-        ('bert_pieces', {'tokenizer_class': 'CamembertTokenizer'}),
-        ('bert_txt', {'strip_accents': 'no'}),
-        ('bert_txt', {'cls_token': 3}),
-        ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
-        ('bert_json', {'model_max_length': -1}),
-        ('bert_json_added', {'do_basic_tokenize': False}),
-    ],
-)
+BAD_SETTINGS = [
+    ('bert_txt', {'tokenizer_class': 'BertJapaneseTokenizer'}),
+    ('roberta_txt', {'tokenizer_class': 'BertweetTokenizer'}),
+    ('bert_pieces', {'tokenizer_class': 'CamembertTokenizer'}),
+    ('bert_txt', {'strip_accents': 'no'}),
+    ('bert_txt', {'cls_token': 3}),
+    ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
+    ('bert_json', {'model_max_length': -1}),
+    ('bert_json_added', {'do_basic_tokenize': False}),
+]
+
+
+@pytest.mark.parametrize('kind, fields', BAD_SETTINGS)
 def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
     with pytest.raises(InputError):
         opened(tmp_path, kind, **fields)

@@ -69,14 +69,14 @@ def test_the_head_of_the_weights_names_the_block(fixtures, name, kind):
     assert type(block).__name__ == kind
 
 
-@pytest.mark.parametrize(
-    'task, kind',
-    [
-        ('classification', 'BertForSequenceClassification'),
-        ('question_answering', 'BertForQuestionAnswering'),
-        *(('BertForMaskedLM', 'BertForMaskedLM'), (BertModel, 'BertModel')),
-    ],
-)
+TASKS = [
+    ('classification', 'BertForSequenceClassification'),
+    ('question_answering', 'BertForQuestionAnswering'),
+    *(('BertForMaskedLM', 'BertForMaskedLM'), (BertModel, 'BertModel')),
+]
+
+
+@pytest.mark.parametrize('task, kind', TASKS)
 def test_tasks(folder, task, kind):
     block = open_model(folder, task, hidden_dropout_prob=0.25).block
     assert type(block).__name__ == kind
@@ -251,19 +251,19 @@ def new_model(*args, **kwargs):
     return tiny.initialized(model_zoo.get_model(*args, pretrained=False, **kwargs)[0], seed=2)
 
 
-@pytest.mark.parametrize(
-    'open_new',
-    [
-        lambda root: new_model(NAME, root=root),
-        lambda root: new_model(NAME, 'all_minilm_l6_v2', root=root),
-        lambda root: new_model(NAME, root=root, units=24, hparam_allow_override=True),
-        lambda root: open_model('all-MiniLM-L6-v2', root=root, weights=False).block,
-        lambda root: open_model(NAME, 'classification', root=root, weights=False).block.base,
-        lambda root: open_block('all-MiniLM-L6-v2', root=root, weights=False)[0],
-        lambda root: open_model(f'{root}/{NAME}_all_minilm_l6_v2', weights=False).block.base,
-        lambda root: open_block(f'{root}/{NAME}_all_minilm_l6_v2', weights=False)[0].base,
-    ],
-)
+NEW = [
+    lambda root: new_model(NAME, root=root),
+    lambda root: new_model(NAME, 'all_minilm_l6_v2', root=root),
+    lambda root: new_model(NAME, root=root, units=24, hparam_allow_override=True),
+    lambda root: open_model('all-MiniLM-L6-v2', root=root, weights=False).block,
+    lambda root: open_model(NAME, 'classification', root=root, weights=False).block.base,
+    lambda root: open_block('all-MiniLM-L6-v2', root=root, weights=False)[0],
+    lambda root: open_model(f'{root}/{NAME}_all_minilm_l6_v2', weights=False).block.base,
+    lambda root: open_block(f'{root}/{NAME}_all_minilm_l6_v2', weights=False)[0].base,
+]
+
+
+@pytest.mark.parametrize('open_new', NEW)
 def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, open_new):
     saved = tiny.save_bert(tmp_path / f'{NAME}_all_minilm_l6_v2', ['a', 'cat'], BertModel)
     pretrained = saved.word_embed.weight.data().asnumpy()

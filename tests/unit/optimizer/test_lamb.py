@@ -76,18 +76,17 @@ def run(optimizer, weights, all_grads):
     return [array.asnumpy() for array in arrays]
 
 
-@pytest.mark.parametrize(
-    'options',
-    [
-        {},
-        {'bias_correction': False},
-        {'beta1': 0.8, 'beta2': 0.99, 'epsilon': 1e-3},
-        {'lower_bound': 3.0},
-        {'upper_bound': 2.0},
-        {'rescale_grad': 0.25, 'clip_gradient': 0.02},
-    ],
-    ids=str,
-)
+OPTIONS = [
+    {},
+    {'bias_correction': False},
+    {'beta1': 0.8, 'beta2': 0.99, 'epsilon': 1e-3},
+    {'lower_bound': 3.0},
+    {'upper_bound': 2.0},
+    {'rescale_grad': 0.25, 'clip_gradient': 0.02},
+]
+
+
+@pytest.mark.parametrize('options', OPTIONS, ids=str)
 def test_takes_the_place_of_mxnets(options):
     random = np.random.RandomState(0)
     weights = [random.normal(size=shape) for shape in SHAPES.values()]

@@ -8,7 +8,7 @@ import pytest
 from loopback import LoopbackServer, Resource, zip_of
 from script_runs import start
 
-from model_zoo.pretrained.download import DownloadError, download
+from model_zoo.pretrained.download import SourceError, download
 
 BODY = bytes(range(256)) * 8192  # 2 MB
 SHA1 = f'sha1:{hashlib.sha1(BODY).hexdigest()}'
@@ -54,29 +54,28 @@ def test_download(server, path, body, member):
     assert read(path) == BODY and len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    'body, member',
-    [
-        (BODY[:-1], None),
-        (b'<html>log in first</html>', 'file.bin'),
-        (zip_of(**{'other.bin': BODY}), 'file.bin'),
-        (zip_of(**{'../file.bin': BODY}), 'file.bin'),
-        (zip_of(**{'file.bin': BODY[:-1]}), 'file.bin'),
-        (ZIP[:-3000], 'file.bin'),
-        (ZIP[:2000] + bytes([ZIP[2000] ^ 1]) + ZIP[2001:], 'file.bin'),
-    ],
-    ids=range(7),  # the random bytes would be the name otherwise, another one in each process
-)
+DAMAGES = [
+    (BODY[:-1], None),
+    (b'<html>log in first</html>', 'file.bin'),
+    (zip_of(**{'other.bin': BODY}), 'file.bin'),
+    (zip_of(**{'../file.bin': BODY}), 'file.bin'),
+    (zip_of(**{'file.bin': BODY[:-1]}), 'file.bin'),
+    (ZIP[:-3000], 'file.bin'),
+    (ZIP[:2000] + bytes([ZIP[2000] ^ 1]) + ZIP[2001:], 'file.bin'),
+]
+
+
+@pytest.mark.parametrize('body, member', DAMAGES, ids=range(7))
 def test_damage(server, path, body, member):
     server.resources['/f'] = Resource(body)
-    with pytest.raises(DownloadError):
+    with pytest.raises(SourceError):
         download(server.url + 'f', path, SHA1, member)
     assert not os.path.exists(path) and beside(path) == []
 
 
 def test_a_broken_connection_leaves_nothing(server, path):
     server.resources['/f'] = Resource(BODY, cut=700_000)
-    with pytest.raises(DownloadError):
+    with pytest.raises(SourceError):
         download(server.url + 'f', path)
     assert not os.path.exists(path) and beside(path) == []
     server.resources['/f'].cut = None

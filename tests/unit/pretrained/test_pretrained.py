@@ -144,14 +144,14 @@ def test_package(package):
     assert 'carries_tiny' not in sys.modules
 
 
-@pytest.mark.parametrize(
-    'dataset, ways',
-    [
-        ('books_uncased', ['tiny_books_uncased', 'MXNET_GLUON_REPO', 'http://127.0.0.1:9/gluon/']),
-        ('packed', ['tiny_packed', 'pip install --no-deps carries-tiny==1.0']),
-        ('lost', ['tiny_lost_cased', "the hub's a/b has them"]),
-    ],
-)
+WAYS = [
+    ('books_uncased', ['tiny_books_uncased', 'MXNET_GLUON_REPO', 'http://127.0.0.1:9/gluon/']),
+    ('packed', ['tiny_packed', 'pip install --no-deps carries-tiny==1.0']),
+    ('lost', ['tiny_lost_cased', "the hub's a/b has them"]),
+]
+
+
+@pytest.mark.parametrize('dataset, ways', WAYS)
 def test_error_lists_the_places_and_the_ways(entries, tmp_path, dataset, ways):
     with pytest.raises(PretrainedNotFoundError) as error:
         find_files('tiny', dataset)
@@ -271,17 +271,17 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
         assert entry.do_lower_case == entry.dataset.endswith(('uncased', 'all_minilm_l6_v2'))
 
 
-@pytest.mark.parametrize(
-    'name, model, dataset',
-    [
-        ('bert_12_768_12', 'bert_12_768_12', 'book_corpus_wiki_en_uncased'),
-        ('bert_12_768_12_clinicalbert', 'bert_12_768_12', 'clinicalbert_uncased'),
-        ('google-bert/bert-base-cased', 'bert_12_768_12', 'book_corpus_wiki_en_cased'),
-        ('bert-base-chinese', 'bert_12_768_12', 'wiki_cn_cased'),
-        ('bert-large-uncased', 'bert_24_1024_16', 'book_corpus_wiki_en_uncased'),
-        ('all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),
-    ],
-)
+ALIASES = [
+    ('bert_12_768_12', 'bert_12_768_12', 'book_corpus_wiki_en_uncased'),
+    ('bert_12_768_12_clinicalbert', 'bert_12_768_12', 'clinicalbert_uncased'),
+    ('google-bert/bert-base-cased', 'bert_12_768_12', 'book_corpus_wiki_en_cased'),
+    ('bert-base-chinese', 'bert_12_768_12', 'wiki_cn_cased'),
+    ('bert-large-uncased', 'bert_24_1024_16', 'book_corpus_wiki_en_uncased'),
+    ('all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),
+]
+
+
+@pytest.mark.parametrize('name, model, dataset', ALIASES)
 def test_resolve_alias(bert_entries, name, model, dataset):
     assert pretrained.resolve_alias(name) == (model, dataset)
 

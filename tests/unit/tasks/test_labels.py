@@ -42,38 +42,38 @@ def folder(tmp_path):
     return make
 
 
-@pytest.mark.parametrize(
-    ('config', 'task'),
-    [
-        ({'finetuning_task': 'MRPC', **TWO}, 'MRPC'),
-        ({'finetuning_task': 'text-classification', **TWO}, 'MRPC'),
-        ({'finetuning_task': 'STS-B'}, 'STS-B'),
-        ({'finetuning_task': 'stsb', **named('LABEL_0')}, 'STS-B'),
-        ({'finetuning_task': 'custom', **TWO}, 'MRPC'),
-        ({'finetuning_task': 'mnli', **named(*NLI_OF_GLUONNLP)}, 'XNLI'),
-        (named('LABEL_0', 'LABEL_1'), 'MRPC'),  # digits are positions
-    ],
-)
+MATCHING = [
+    ({'finetuning_task': 'MRPC', **TWO}, 'MRPC'),
+    ({'finetuning_task': 'text-classification', **TWO}, 'MRPC'),
+    ({'finetuning_task': 'STS-B'}, 'STS-B'),
+    ({'finetuning_task': 'stsb', **named('LABEL_0')}, 'STS-B'),
+    ({'finetuning_task': 'custom', **TWO}, 'MRPC'),
+    ({'finetuning_task': 'mnli', **named(*NLI_OF_GLUONNLP)}, 'XNLI'),
+    (named('LABEL_0', 'LABEL_1'), 'MRPC'),  # digits are positions
+]
+
+
+@pytest.mark.parametrize('config, task', MATCHING)
 def test_taken_without_a_word(folder, config, task, caplog):
     with caplog.at_level(logging.WARNING):
         assert match_labels(get_task(task), folder(config)) == get_task(task)
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    ('config', 'task'),
-    [
-        ({'finetuning_task': 'STS-B'}, 'MRPC'),
-        ({'finetuning_task': 'MRPC', **TWO}, 'STS-B'),
-        ({'finetuning_task': 'MRPC', **TWO}, 'RTE'),
-        ({'finetuning_task': 'swag'}, 'STS-B'),
-        (NUMBERED, 'MRPC'),
-        (named('no', 'yes'), 'RTE'),
-        (named('LABEL_0'), 'RTE'),
-        (named('entailment', 'Entailment'), 'RTE'),
-        ({'finetuning_task': 'x', 'id2label': {'1': 'no', '2': 'yes'}}, 'MRPC'),
-    ],
-)
+REFUSED = [
+    ({'finetuning_task': 'STS-B'}, 'MRPC'),
+    ({'finetuning_task': 'MRPC', **TWO}, 'STS-B'),
+    ({'finetuning_task': 'MRPC', **TWO}, 'RTE'),
+    ({'finetuning_task': 'swag'}, 'STS-B'),
+    (NUMBERED, 'MRPC'),
+    (named('no', 'yes'), 'RTE'),
+    (named('LABEL_0'), 'RTE'),
+    (named('entailment', 'Entailment'), 'RTE'),
+    ({'finetuning_task': 'x', 'id2label': {'1': 'no', '2': 'yes'}}, 'MRPC'),
+]
+
+
+@pytest.mark.parametrize('config, task', REFUSED)
 def test_refused(folder, config, task):
     with pytest.raises(InputError):
         match_labels(get_task(task), folder(config))

@@ -14,14 +14,8 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tokenization import FileTokenizer
 
 LINES = ['the quick brown fox', 'a lazy dog jumps over the caf\u00e9', 'foxes and dogs 123'] * 4
-TEXTS = [
-    'The quick fox!',
-    '',
-    '  caf\u00e9\u0301s, \u4e2d\u6587 \U0001f600 dogs',
-    'fox [MASK] <mask> dog\nfox',
-    'a\u00a0b\u2028c \ufb01 \u0130',
-    '\u5b57' * 30,
-]
+TEXTS = ['The quick fox!', '', '  caf\u00e9\u0301s, \u4e2d\u6587 \U0001f600 dogs']
+TEXTS += ['fox [MASK] <mask> dog\nfox', 'a\u00a0b\u2028c \ufb01 \u0130', '\u5b57' * 30]
 
 
 def word_pieces():
@@ -45,16 +39,12 @@ def byte_pairs():
     rust = tokenizers.Tokenizer(models.BPE())
     rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     rust.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=320,
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    options = {'special_tokens': special, 'show_progress': False}
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, initial_alphabet=alphabet, **options)
     rust.train_from_iterator(LINES, trainer)
-    rust.post_processor = processors.RobertaProcessing(
-        ('</s>', 2), ('<s>', 0), trim_offsets=True, add_prefix_space=False
-    )
+    options = {'trim_offsets': True, 'add_prefix_space': False}
+    rust.post_processor = processors.RobertaProcessing(('</s>', 2), ('<s>', 0), **options)
     return rust
 
 
@@ -160,9 +150,7 @@ def test_roles_come_from_the_files(tmp_path):
     assert (tokenizer.cls_token, tokenizer.sep_token) == ('<s>', '</s>')
     assert (tokenizer.mask_token, tokenizer.pad_token_id) == ('<mask>', 1)
     assert tokenizer.max_len == 12
-    other = FileTokenizer.from_pretrained(
-        tmp_path / 'tokenizer.json', special_tokens={'pad': '<unk>'}, max_len=5
-    )
+    other = FileTokenizer(tmp_path / 'tokenizer.json', {'pad': '<unk>'}, 5)
     assert (other.pad_token_id, other.max_len) == (3, 5)
 
 

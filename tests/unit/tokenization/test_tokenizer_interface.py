@@ -115,14 +115,11 @@ def test_repr_names_kind_and_size(tokenizer):
 
 
 def test_special_tokens_have_ids(made):
+    none = dict.fromkeys(['unk', 'pad', 'mask', 'cls', 'sep', 'bos', 'eos'])
     found = {
-        name: {
-            role: getattr(tokenizer, f'{role}_token')
-            for role in ('unk', 'pad', 'mask', 'cls', 'sep', 'bos', 'eos')
-        }
+        name: {role: getattr(tokenizer, f'{role}_token') for role in none}
         for name, tokenizer in made.items()
     }
-    none = dict.fromkeys(found['gpt'])
     of_bert = {role: f'[{role.upper()}]' for role in ('unk', 'pad', 'mask', 'cls', 'sep')}
     assert found['bert'] == {**none, **of_bert}
     assert found['gpt'] == {**none, 'unk': '<unk>'}
@@ -153,12 +150,8 @@ def test_special_tokens_change_with_the_vocabulary(made):
 
 
 def test_decode(made):
-    for name, text in (
-        ('bert', 'the fox, jumps'),
-        ('gpt', 'the fox, the'),
-        ('gpt2', ' The  caf\u00e9'),
-        ('transfo_xl', '3 the'),
-    ):
+    texts = {'bert': 'the fox, jumps', 'gpt': 'the fox, the', 'gpt2': ' The  caf\u00e9'}
+    for name, text in {**texts, 'transfo_xl': '3 the'}.items():
         tokenizer = made[name]
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids, skip_special_tokens=True) == text
@@ -203,10 +196,11 @@ def test_called_as_in_transformers_it_gives_a_batch_for_a_block(tokenizer):
     assert paired.words.asnumpy().tolist() == [tokenizer.encode('the cafe', 'and 3')]
 
 
-@pytest.mark.parametrize(
-    'options',
-    [{'padding': each} for each in ('left', 'max_length', False)] + [{'truncation': 'only_first'}],
-)
+REFUSED = [{'padding': each} for each in ('left', 'max_length', False)]
+REFUSED += [{'truncation': 'only_first'}]
+
+
+@pytest.mark.parametrize('options', REFUSED)
 def test_what_a_call_refuses(tokenizer, options):
     with pytest.raises((InputError, UnknownNameError)):
         tokenizer(['the cafe', 'the 3 cafe and 3'], **options)

@@ -30,19 +30,19 @@ def test_values_follow_from_others():
     assert tokens.copy(lr=0.5).batch_size == 99
 
 
-@pytest.mark.parametrize(
-    ('values', 'field'),
-    [
-        ({'lr': 'x'}, 'lr'),
-        ({'lr': float('inf')}, 'lr'),
-        ({'batch_size': True}, 'batch_size'),
-        ({'hparams': 3}, 'hparams'),
-        ({'resume': True, 'overwrite_output_dir': True}, 'resume'),
-        ({'deploy': True}, 'deploy'),
-        ({'epochs': 1, 'num_train_epochs': 1}, 'epochs'),
-        ({'lr_schedule': 'lineer'}, 'lr_schedule'),
-    ],
-)
+BAD_VALUES = [
+    ({'lr': 'x'}, 'lr'),
+    ({'lr': float('inf')}, 'lr'),
+    ({'batch_size': True}, 'batch_size'),
+    ({'hparams': 3}, 'hparams'),
+    ({'resume': True, 'overwrite_output_dir': True}, 'resume'),
+    ({'deploy': True}, 'deploy'),
+    ({'epochs': 1, 'num_train_epochs': 1}, 'epochs'),
+    ({'lr_schedule': 'lineer'}, 'lr_schedule'),
+]
+
+
+@pytest.mark.parametrize('values, field', BAD_VALUES)
 def test_bad_values_name_their_field(values, field):
     for make in (ClassificationSettings, ClassificationSettings().copy):
         with pytest.raises((InputError, UnknownNameError)) as caught:

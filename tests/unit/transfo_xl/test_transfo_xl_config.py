@@ -29,14 +29,8 @@ def test_file_of_pytorch_pretrained_bert():
 
 
 def test_file_of_transformers():
-    values = {
-        'vocab_size': 100,
-        'cutoffs': [20],
-        'layer_norm_epsilon': 1e-5,
-        'eos_token_id': 0,
-        'tie_word_embeddings': False,
-        'model_type': 'transfo-xl',
-    }
+    values = {'vocab_size': 100, 'cutoffs': [20], 'layer_norm_epsilon': 1e-5, 'eos_token_id': 0}
+    values.update(tie_word_embeddings=False, model_type='transfo-xl')
     config = TransfoXLConfig.from_dict(values)
     assert config.layer_norm_epsilon == 1e-5 and not config.tie_weight
     assert config.extras == {'eos_token_id': 0}

@@ -10,12 +10,7 @@ import stat
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.util.files import (
-    atomic_write,
-    lock_file,
-    write_json,
-    written_together,
-)
+from model_zoo.util.files import atomic_write, lock_file, write_json, written_together
 from model_zoo.util.reading import parse_json
 
 
@@ -117,22 +112,22 @@ def test_permissions_follow_the_umask(tmp_path, mode, monkeypatch):
 _FIELDS = {'name': str, 'sizes': dict[str, int | None], 'rate': float | None}
 
 
-@pytest.mark.parametrize(
-    ('text', 'shape', 'is_right'),
-    [
-        ('{"name": "x", "sizes": {"a": 1, "b": null}, "rate": 1}', _FIELDS, True),
-        ('{"rate": 1}', _FIELDS, False),
-        ('{"name": "x", "sizes": {"a": true}}', _FIELDS, False),
-        ('{"name": "x", "sizes": {}, "rate": 1e999}', _FIELDS, False),
-        ('{"a": [1, 2], "more": 0}', {'a': list[int], 'b': str | None}, True),
-        ('{"a": [1, 2.5]}', {'a': list[int]}, False),
-        ('[{"b": 1}]', list[dict[str, str]], False),
-        ('null', int | str, False),
-        ('[' * 64 + ']' * 64, object, True),
-        ('-' + '1' * 308, float, True),
-        ('{', object, False),
-    ],
-)
+DECLARED = [
+    ('{"name": "x", "sizes": {"a": 1, "b": null}, "rate": 1}', _FIELDS, True),
+    ('{"rate": 1}', _FIELDS, False),
+    ('{"name": "x", "sizes": {"a": true}}', _FIELDS, False),
+    ('{"name": "x", "sizes": {}, "rate": 1e999}', _FIELDS, False),
+    ('{"a": [1, 2], "more": 0}', {'a': list[int], 'b': str | None}, True),
+    ('{"a": [1, 2.5]}', {'a': list[int]}, False),
+    ('[{"b": 1}]', list[dict[str, str]], False),
+    ('null', int | str, False),
+    ('[' * 64 + ']' * 64, object, True),
+    ('-' + '1' * 308, float, True),
+    ('{', object, False),
+]
+
+
+@pytest.mark.parametrize('text, shape, is_right', DECLARED)
 def test_a_json_text_is_what_its_reader_declares(text, shape, is_right):
     if is_right:
         assert parse_json(text, shape) == parse_json(text.encode(), shape) == json.loads(text)

@@ -84,15 +84,15 @@ def test_wildcards(place):
     assert remote.matching(f'{place}/in/d.md') == []
 
 
-@pytest.mark.parametrize(
-    'url, error',
-    [
-        ('{bucket}/nothing.txt', InputError),
-        ('s3://no-such-bucket-here/a.txt', InputError),
-        ('zzz://a/b', InputError),
-        ('gs://bucket/a.txt', MissingExtraError),
-    ],
-)
+ERRORS = [
+    ('{bucket}/nothing.txt', InputError),
+    ('s3://no-such-bucket-here/a.txt', InputError),
+    ('zzz://a/b', InputError),
+    ('gs://bucket/a.txt', MissingExtraError),
+]
+
+
+@pytest.mark.parametrize('url, error', ERRORS)
 def test_errors_are_ours(bucket, url, error):
     with pytest.raises(error):
         list(read_lines(url.format(bucket=bucket)))

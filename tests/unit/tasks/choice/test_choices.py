@@ -57,19 +57,19 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
     assert example.endings == ('0', '1', '2', '3', '4') and example.label == 4
 
 
-@pytest.mark.parametrize(
-    ('lines', 'number'),
-    [
-        ((HEADER,), None),
-        ((HEADER, ROW + ',x'), 2),
-        *(((HEADER, ROW[:-1] + label), 2) for label in ('4', '\u00b2', '9' * 5000, '-1')),
-        ((HEADER, ROW, ROW[:-1]), 3),
-        ((HEADER, ROW.replace('"He runs, fast."', ' ')), 2),
-        ((json.dumps({**JSON, 'ending1': 3}),), 1),
-        ((json.dumps({**JSON, 'label': True}),), 1),
-        ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 2),
-    ],
-)
+BAD = [
+    ((HEADER,), None),
+    ((HEADER, ROW + ',x'), 2),
+    *(((HEADER, ROW[:-1] + label), 2) for label in ('4', '\u00b2', '9' * 5000, '-1')),
+    ((HEADER, ROW, ROW[:-1]), 3),
+    ((HEADER, ROW.replace('"He runs, fast."', ' ')), 2),
+    ((json.dumps({**JSON, 'ending1': 3}),), 1),
+    ((json.dumps({**JSON, 'label': True}),), 1),
+    ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 2),
+]
+
+
+@pytest.mark.parametrize('lines, number', BAD)
 def test_bad_files_are_named(tmp_path, lines, number):
     with pytest.raises(InputError) as caught:
         read_swag(write(tmp_path, *lines))
@@ -130,13 +130,13 @@ def test_batches(has_types):
     assert sorted(seen) == list(range(23))
 
 
-@pytest.mark.parametrize(
-    ('task', 'columns', 'first'),
-    [
-        (ChoiceTask(ChoiceSettings()), ('fold-ind', 'label'), 0),
-        (StoryTask(StorySettings()), ('InputStoryid', 'AnswerRightEnding'), 1),
-    ],
-)
+PREDICTIONS = [
+    (ChoiceTask(ChoiceSettings()), ('fold-ind', 'label'), 0),
+    (StoryTask(StorySettings()), ('InputStoryid', 'AnswerRightEnding'), 1),
+]
+
+
+@pytest.mark.parametrize('task, columns, first', PREDICTIONS)
 def test_predictions(tmp_path, task, columns, first):
     example = SwagExample('a', '', '', ('', ''), 0)
     data = Data([example, example._replace(guid='b', label=None)], (), None)
@@ -163,14 +163,14 @@ def test_stories_are_read(tmp_path):
     assert unlabelled == first._replace(label=None)
 
 
-@pytest.mark.parametrize(
-    ('lines', 'place'),
-    [
-        (('storyid,title', '1,x'), 'InputStoryid'),
-        ((STORIES, STORY, STORY[:-1] + '3'), 'line 3'),
-        ((STORIES, STORY.replace('He wept.', ' ')), 'line 2'),
-    ],
-)
+BAD_STORIES = [
+    (('storyid,title', '1,x'), 'InputStoryid'),
+    ((STORIES, STORY, STORY[:-1] + '3'), 'line 3'),
+    ((STORIES, STORY.replace('He wept.', ' ')), 'line 2'),
+]
+
+
+@pytest.mark.parametrize('lines, place', BAD_STORIES)
 def test_bad_stories_are_named(tmp_path, lines, place):
     with pytest.raises(InputError) as caught:
         read_story_cloze(write(tmp_path, *lines))
@@ -184,18 +184,18 @@ def test_the_same_examples_are_held_out():
     assert sorted(kept + held) == list(range(50))
 
 
-@pytest.mark.parametrize(
-    ('max_len', 'context', 'ending', 'expected'),
-    [
-        (9, '1234', '56', '1234|56'),
-        (8, '1234', '56', '123|56'),
-        (7, '1234', '56', '12|56'),
-        (6, '1234', '56', '12|5'),
-        (5, '1234', '56', '1|5'),
-        (9, '12345', '56789', '123|567'),  # half of the room for each
-        (9, '12', '56789', '12|5678'),
-    ],
-)
+LONG = [
+    (9, '1234', '56', '1234|56'),
+    (8, '1234', '56', '123|56'),
+    (7, '1234', '56', '12|56'),
+    (6, '1234', '56', '12|5'),
+    (5, '1234', '56', '1|5'),
+    (9, '12345', '56789', '123|567'),  # half of the room for each
+    (9, '12', '56789', '12|5678'),
+]
+
+
+@pytest.mark.parametrize('max_len, context, ending, expected', LONG)
 def test_long_stories_lose_their_ends(max_len, context, ending, expected, caplog):
     story = SwagExample('', context, '', (ending, '7'), 1)
     ids = (90, 91, 92)

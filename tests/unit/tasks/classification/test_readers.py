@@ -114,22 +114,22 @@ def test_missing_files_and_unknown_segments(tmp_path):
         read_examples(get_task('MNLI'), tmp_path, 'dev')
 
 
-@pytest.mark.parametrize(
-    ('task', 'content', 'place'),
-    [
-        ('SST', 'sentence\tlabel\n', ''),
-        ('SST', 'text\tlabel\na\t1\n', 'line 1'),
-        ('SST', 'sentence\tlabel\na\t1\nb 0\n', 'line 3'),
-        ('SST', 'sentence\tlabel\na\t1\n\nb\t0\n', 'line 3'),
-        ('SST', 'sentence\tlabel\na\t2\n', 'line 2'),
-        ('SST', 'sentence\tlabel\n \t1\n', 'line 2'),
-        ('SST', b'sentence\tlabel\nok\t1\ncaf\xe9\t1\n', 'line 3'),
-        ('CoLA', 'gj04\t1\t\tA\ngj04\t1\tB\n', 'line 2'),
-        ('CoLA', tsv('index sentence', '0 | Bill left.'), ''),  # no labels to train with
-        ('STS-B', tsv(f'{STSB} score', '0 | g | f | y | i | n | n | a | b | 6'), "'6'"),
-        ('XNLI', tsv(XNLI, 'ar | neutral | x | c | d | 0'), 'no rows'),
-    ],
-)
+BAD = [
+    ('SST', 'sentence\tlabel\n', ''),
+    ('SST', 'text\tlabel\na\t1\n', 'line 1'),
+    ('SST', 'sentence\tlabel\na\t1\nb 0\n', 'line 3'),
+    ('SST', 'sentence\tlabel\na\t1\n\nb\t0\n', 'line 3'),
+    ('SST', 'sentence\tlabel\na\t2\n', 'line 2'),
+    ('SST', 'sentence\tlabel\n \t1\n', 'line 2'),
+    ('SST', b'sentence\tlabel\nok\t1\ncaf\xe9\t1\n', 'line 3'),
+    ('CoLA', 'gj04\t1\t\tA\ngj04\t1\tB\n', 'line 2'),
+    ('CoLA', tsv('index sentence', '0 | Bill left.'), ''),  # no labels to train with
+    ('STS-B', tsv(f'{STSB} score', '0 | g | f | y | i | n | n | a | b | 6'), "'6'"),
+    ('XNLI', tsv(XNLI, 'ar | neutral | x | c | d | 0'), 'no rows'),
+]
+
+
+@pytest.mark.parametrize('task, content, place', BAD)
 def test_bad_files(tmp_path, task, content, place):
     with pytest.raises(InputError) as caught:
         read(tmp_path, task, content)
@@ -179,18 +179,18 @@ def test_inferred_labels_are_sorted_by_number(tmp_path):
     assert infer_labels(custom(tmp_path, content, ['t'], 'y')).labels == ('-1', '9', '10')
 
 
-@pytest.mark.parametrize(
-    ('content', 'columns', 'place'),
-    [
-        ('t\ty\na\t1\nb\t1\n', (['t'], 'y'), 'mine.tsv'),
-        ('t\ty\na\t1.5\nb\t2.5\n', (['t'], 'y'), "'1.5'"),
-        (tsv('t y', *(f'a word{n}' for n in range(60))), (['t'], 'y'), "'word0'"),
-        ('t\ty\na\t1\nb\t0\nc\t1\n', ([0], 1), "'y'"),
-        ('t\ty\na\t1\nb\t\n', (['t'], 'z'), "'z'"),
-        ('a b\t1\tx\nc\t0\n', ([0], 1), 'line 2'),
-        ('a\t1\n', ([0], 5), 'line 1'),
-    ],
-)
+BAD_CUSTOM = [
+    ('t\ty\na\t1\nb\t1\n', (['t'], 'y'), 'mine.tsv'),
+    ('t\ty\na\t1.5\nb\t2.5\n', (['t'], 'y'), "'1.5'"),
+    (tsv('t y', *(f'a word{n}' for n in range(60))), (['t'], 'y'), "'word0'"),
+    ('t\ty\na\t1\nb\t0\nc\t1\n', ([0], 1), "'y'"),
+    ('t\ty\na\t1\nb\t\n', (['t'], 'z'), "'z'"),
+    ('a b\t1\tx\nc\t0\n', ([0], 1), 'line 2'),
+    ('a\t1\n', ([0], 5), 'line 1'),
+]
+
+
+@pytest.mark.parametrize('content, columns, place', BAD_CUSTOM)
 def test_custom_files_that_cannot_be_used(tmp_path, content, columns, place):
     with pytest.raises(InputError) as caught:
         infer_labels(custom(tmp_path, content, *columns))

@@ -74,17 +74,17 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         read_examples(task_of(tmp_path / 'none'))
 
 
-@pytest.mark.parametrize(
-    ('name', 'content', 'place'),
-    [
-        ('a.tsv', 'first\tsecond\tlabel\na\tb\tpos\na\tb\t \n', 'a.tsv, line 3'),
-        ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4'),
-        ('a.tsv', 'first,second,label\na,b,pos\n', '.csv'),
-        ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1'),
-        ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'first'),
-        ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2'),
-    ],
-)
+BAD = [
+    ('a.tsv', 'first\tsecond\tlabel\na\tb\tpos\na\tb\t \n', 'a.tsv, line 3'),
+    ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4'),
+    ('a.tsv', 'first,second,label\na,b,pos\n', '.csv'),
+    ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1'),
+    ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'first'),
+    ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2'),
+]
+
+
+@pytest.mark.parametrize('name, content, place', BAD)
 def test_bad_tables_are_told_with_their_place(tmp_path, name, content, place):
     path = tmp_path / name
     path.write_text(content)
@@ -137,14 +137,14 @@ def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):
     assert [each.guid for each in examples] == ['1', '3']
 
 
-@pytest.mark.parametrize(
-    ('count', 'given', 'expected'),
-    [
-        *((60, {}, (16, 8)), (300, {}, (7, 16)), (1500, {}, (3, 16)), (5000, {}, (3, 32))),
-        *((300, {name: 3}, (3, 32)) for name in ('epochs', 'training_steps')),
-        *((300, {'batch_size': 4}, (3, 4)), (300, {'method': 'linear'}, (3, 32))),
-    ],
-)
+UPDATES = [
+    *((60, {}, (16, 8)), (300, {}, (7, 16)), (1500, {}, (3, 16)), (5000, {}, (3, 32))),
+    *((300, {name: 3}, (3, 32)) for name in ('epochs', 'training_steps')),
+    *((300, {'batch_size': 4}, (3, 4)), (300, {'method': 'linear'}, (3, 32))),
+]
+
+
+@pytest.mark.parametrize('count, given, expected', UPDATES)
 def test_small_data_has_more_updates_unless_they_are_given(count, given, expected):
     settings = fit_to_rows(ClassificationSettings(**given), count)
     assert (settings.epochs, settings.batch_size) == expected

@@ -47,23 +47,23 @@ def test_names_in_any_case_and_aliases():
         get_task('MRPCC')
 
 
-@pytest.mark.parametrize(
-    ('target', 'text', 'label'),
-    [
-        (target_of('ChnSentiCorp'), 'positive', '1'),
-        (target_of('RTE'), ' Not-Entailment ', 'not_entailment'),
-        (target_of('MNLI'), '2', 'contradiction'),  # a position among names
-        (target_of('STS-B'), '4.750', 4.75),
-        (Number(), '-7e3', -7000),
-        (LabelSet(('food', 'room', 'staff')), 'staff, Food,', ('food', 'staff')),
-        (LabelSet(('food', 'room')), '', ()),
-        (target_of('RTE'), 'maybe', None),
-        (target_of('MRPC'), '2', None),
-        (Classes(('-1', '9', '10')), '1', None),
-        (LabelSet(('food', 'room')), 'food,bar', None),
-        *((target_of('STS-B'), bad, None) for bad in ('5.1', '-0.1', 'nan', 'inf', '', 'five')),
-    ],
-)
+LABELS = [
+    (target_of('ChnSentiCorp'), 'positive', '1'),
+    (target_of('RTE'), ' Not-Entailment ', 'not_entailment'),
+    (target_of('MNLI'), '2', 'contradiction'),  # a position among names
+    (target_of('STS-B'), '4.750', 4.75),
+    (Number(), '-7e3', -7000),
+    (LabelSet(('food', 'room', 'staff')), 'staff, Food,', ('food', 'staff')),
+    (LabelSet(('food', 'room')), '', ()),
+    (target_of('RTE'), 'maybe', None),
+    (target_of('MRPC'), '2', None),
+    (Classes(('-1', '9', '10')), '1', None),
+    (LabelSet(('food', 'room')), 'food,bar', None),
+    *((target_of('STS-B'), bad, None) for bad in ('5.1', '-0.1', 'nan', 'inf', '', 'five')),
+]
+
+
+@pytest.mark.parametrize('target, text, label', LABELS)
 def test_labels(target, text, label):
     if label is None:
         with pytest.raises(InputError):
@@ -86,15 +86,15 @@ def test_custom_tasks():
         _ = custom_task(['a'], 'y').num_labels
 
 
-@pytest.mark.parametrize(
-    ('field', 'arguments'),
-    [
-        *(('text_columns', {'text_columns': columns}) for columns in ([], ['a', 'b', 'c'])),
-        ('text_columns', {'text_columns': ['a'], 'label_column': 'a'}),
-        ('labels', {'text_columns': ['a'], 'labels': ['x', 'y'], 'regression': True}),
-        ('labels', {'text_columns': ['a'], 'labels': ['x']}),
-    ],
-)
+IMPOSSIBLE = [
+    *(('text_columns', {'text_columns': columns}) for columns in ([], ['a', 'b', 'c'])),
+    ('text_columns', {'text_columns': ['a'], 'label_column': 'a'}),
+    ('labels', {'text_columns': ['a'], 'labels': ['x', 'y'], 'regression': True}),
+    ('labels', {'text_columns': ['a'], 'labels': ['x']}),
+]
+
+
+@pytest.mark.parametrize('field, arguments', IMPOSSIBLE)
 def test_impossible_custom_tasks(field, arguments):
     with pytest.raises(InputError) as caught:
         custom_task(**arguments)
@@ -123,20 +123,20 @@ def test_the_loss_of_numbers_is_the_squared_difference():
     assert loss == pytest.approx(expected.mean(), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ('name', 'labels', 'predictions', 'expected'),
-    [
-        ('MRPC', [0, 0, 0], [0, 0, 0], {'accuracy': 1, 'f1': 0}),
-        ('MRPC', [1, 1], [0, 0], {'accuracy': 0, 'f1': 0}),
-        ('MRPC', [1, 1], [1, 1], {'accuracy': 1, 'f1': 1}),
-        ('MNLI', [1, 0, 2, 0], [1, 0, 2, 2], {'accuracy': 0.75}),
-        ('CoLA', [1, 0, 1], [1, 1, 1], {'matthews': 0, 'accuracy': 2 / 3}),
-        ('CoLA', [1], [1], {'matthews': 0, 'accuracy': 1}),
-        ('STS-B', [1, 2, 3], [0.5, 0.5, 0.5], {'pearson': 0, 'spearman': 0}),
-        ('STS-B', [2, 2, 2], [1, 2, 3], {'pearson': 0, 'spearman': 0}),
-        ('STS-B', [2], [3], {'pearson': 0, 'spearman': 0}),
-    ],
-)
+DEGENERATE = [
+    ('MRPC', [0, 0, 0], [0, 0, 0], {'accuracy': 1, 'f1': 0}),
+    ('MRPC', [1, 1], [0, 0], {'accuracy': 0, 'f1': 0}),
+    ('MRPC', [1, 1], [1, 1], {'accuracy': 1, 'f1': 1}),
+    ('MNLI', [1, 0, 2, 0], [1, 0, 2, 2], {'accuracy': 0.75}),
+    ('CoLA', [1, 0, 1], [1, 1, 1], {'matthews': 0, 'accuracy': 2 / 3}),
+    ('CoLA', [1], [1], {'matthews': 0, 'accuracy': 1}),
+    ('STS-B', [1, 2, 3], [0.5, 0.5, 0.5], {'pearson': 0, 'spearman': 0}),
+    ('STS-B', [2, 2, 2], [1, 2, 3], {'pearson': 0, 'spearman': 0}),
+    ('STS-B', [2], [3], {'pearson': 0, 'spearman': 0}),
+]
+
+
+@pytest.mark.parametrize('name, labels, predictions, expected', DEGENERATE)
 def test_degenerate_input_has_a_value_and_no_warning(name, labels, predictions, expected):
     target = target_of(name)
     with warnings.catch_warnings():
@@ -153,32 +153,32 @@ def test_outputs_that_are_not_finite(name):
         target_of(name).scores(np.array([0, 1]), np.array([[0, 1], [np.nan, 0]])[:, :1])
 
 
-@pytest.mark.parametrize(
-    ('target', 'labels', 'guess', 'metrics'),
-    [
-        (Classes(('x', 'y', 'z'), ('accuracy',)), [0, 2, 2, 1], 'z', {'accuracy': 0.5}),
-        (Number(), [1.0, 2.0, 6.0], '3', {'pearson': 0, 'spearman': 0}),
-        (
-            LabelSet(('x', 'y')),
-            [[1, 0], [1, 1], [1, 0]],
-            'x',
-            {'macro_f1': 0.5, 'micro_f1': 6 / 7, 'accuracy': 2 / 3},
-        ),
-    ],
-)
+GUESSES = [
+    (Classes(('x', 'y', 'z'), ('accuracy',)), [0, 2, 2, 1], 'z', {'accuracy': 0.5}),
+    (Number(), [1.0, 2.0, 6.0], '3', {'pearson': 0, 'spearman': 0}),
+    (
+        LabelSet(('x', 'y')),
+        [[1, 0], [1, 1], [1, 0]],
+        'x',
+        {'macro_f1': 0.5, 'micro_f1': 6 / 7, 'accuracy': 2 / 3},
+    ),
+]
+
+
+@pytest.mark.parametrize('target, labels, guess, metrics', GUESSES)
 def test_the_best_guess_without_texts(target, labels, guess, metrics):
     assert target.baseline(np.array(labels)) == (guess, pytest.approx(metrics))
 
 
-@pytest.mark.parametrize(
-    ('target', 'outputs', 'written', 'probabilities'),
-    [
-        (target_of('RTE'), [[0, 5]], ['entailment'], [[1 / (1 + np.exp(5)), 1 / (1 + np.exp(-5))]]),
-        (Number((0, 5)), [[3.14159], [5.2], [-1]], ['3.142', '5.000', '0.000'], None),
-        (LabelSet(('x', 'y')), [[1, 1], [-1, -1]], ['x,y', ''], None),
-        (LabelSet(('x', 'y')), [[0, np.log(3)]], ['y'], [[0.5, 0.75]]),
-    ],
-)
+PREDICTIONS = [
+    (target_of('RTE'), [[0, 5]], ['entailment'], [[1 / (1 + np.exp(5)), 1 / (1 + np.exp(-5))]]),
+    (Number((0, 5)), [[3.14159], [5.2], [-1]], ['3.142', '5.000', '0.000'], None),
+    (LabelSet(('x', 'y')), [[1, 1], [-1, -1]], ['x,y', ''], None),
+    (LabelSet(('x', 'y')), [[0, np.log(3)]], ['y'], [[0.5, 0.75]]),
+]
+
+
+@pytest.mark.parametrize('target, outputs, written, probabilities', PREDICTIONS)
 def test_predictions(target, outputs, written, probabilities):
     assert list(target.written(np.array(outputs))) == written
     if probabilities is not None:

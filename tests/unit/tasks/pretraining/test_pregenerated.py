@@ -78,18 +78,18 @@ def test_an_epoch_has_its_file(epochs, tokenizer, first):
     loader.close()
 
 
-@pytest.mark.parametrize(
-    'changes',
-    [
-        {'tokens': ['[CLS]', 'qqq', *LINE['tokens'][2:]]},
-        {'segment_ids': [0, 1]},
-        *({'masked_lm_positions': each} for each in (['5'], [2**70], [9])),
-        {'masked_lm_labels': None},
-        {'is_random_next': None},
-        {'tokens': [], 'segment_ids': []},
-        *({field: ...} for field in LINE),
-    ],
-)
+WRONG = [
+    {'tokens': ['[CLS]', 'qqq', *LINE['tokens'][2:]]},
+    {'segment_ids': [0, 1]},
+    *({'masked_lm_positions': each} for each in (['5'], [2**70], [9])),
+    {'masked_lm_labels': None},
+    {'is_random_next': None},
+    {'tokens': [], 'segment_ids': []},
+    *({field: ...} for field in LINE),
+]
+
+
+@pytest.mark.parametrize('changes', WRONG)
 def test_lines_that_are_none(tokenizer, tmp_path, changes):
     fields = {name: value for name, value in {**LINE, **changes}.items() if value is not ...}
     (tmp_path / 'epoch_0.json').write_text(json.dumps(fields) + '\n')

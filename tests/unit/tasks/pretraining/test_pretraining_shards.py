@@ -115,18 +115,18 @@ def test_another_vocabulary(shard, vocab):
                 read(shard, load_vocab(other))
 
 
-@pytest.mark.parametrize(
-    ('name', 'row', 'value'),
-    [
-        ('valid_lengths', 2, 13),  # more than the arrays have
-        ('masked_lm_positions', (3, 2), 12),  # behind the sample
-        ('input_ids', (1, 4), -1),
-        ('input_ids', (1, 4), len(TOKENS)),
-        ('masked_lm_ids', (1, 0), -1),
-        ('masked_lm_ids', (1, 0), len(TOKENS)),
-        ('input_ids', (5, 0), 3),  # not [CLS]
-    ],
-)
+NUMBERS = [
+    ('valid_lengths', 2, 13),  # more than the arrays have
+    ('masked_lm_positions', (3, 2), 12),  # behind the sample
+    ('input_ids', (1, 4), -1),
+    ('input_ids', (1, 4), len(TOKENS)),
+    ('masked_lm_ids', (1, 0), -1),
+    ('masked_lm_ids', (1, 0), len(TOKENS)),
+    ('input_ids', (5, 0), 3),  # not [CLS]
+]
+
+
+@pytest.mark.parametrize('name, row, value', NUMBERS)
 def test_numbers_of_another_model(name, row, value, samples, vocab, tmp_path):
     plain = save(tmp_path / 'plain.npz', samples)
     assert read_shard(plain, vocab, 12).count == 6

@@ -31,18 +31,18 @@ def test_rows_without_a_text_are_skipped_and_counted(caplog):
 TWO = 'sentence1\tsentence2'
 
 
-@pytest.mark.parametrize(
-    ('text', 'options', 'place'),
-    [
-        (f'{TWO}\n', {}, 'a.tsv'),
-        ('one\ttwo\na\tb\n', {}, 'one, two'),
-        (f'{TWO}\na\t \n', {}, 'line 2'),
-        (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
-        (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
-        (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
-        ('a\n', {'text_columns': ['a']}, 'text_columns'),
-    ],
-)
+BAD = [
+    (f'{TWO}\n', {}, 'a.tsv'),
+    ('one\ttwo\na\tb\n', {}, 'one, two'),
+    (f'{TWO}\na\t \n', {}, 'line 2'),
+    (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
+    (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
+    (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
+    ('a\n', {'text_columns': ['a']}, 'text_columns'),
+]
+
+
+@pytest.mark.parametrize('text, options, place', BAD)
 def test_bad_files(tmp_path, text, options, place):
     (tmp_path / 'a.tsv').write_text(text)
     with pytest.raises(InputError) as caught:

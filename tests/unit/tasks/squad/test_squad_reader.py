@@ -64,22 +64,22 @@ def at(answer, start):
     return make(answers=[{'text': answer, 'answer_start': start}])
 
 
-@pytest.mark.parametrize(
-    ('content', 'field'),
-    [
-        ({}, 'data'),
-        ({'data': 3}, 'data'),
-        ({'data': [{'paragraphs': [{'qas': []}]}]}, 'context'),
-        ({'data': [{'paragraphs': [{'context': ''}]}]}, 'qas'),
-        ({'data': []}, 'squad.json'),
-        (make(id=1.5), 'id'),
-        (make(question=None), 'question'),
-        (make(answers=[{'answer_start': 0}]), 'text'),
-        (make(is_impossible='no'), 'is_impossible'),
-        (make(answers=[], is_impossible=True), 'x1'),
-        ({'data': 2 * make()['data']}, 'x1'),  # an id twice
-    ],
-)
+BAD = [
+    ({}, 'data'),
+    ({'data': 3}, 'data'),
+    ({'data': [{'paragraphs': [{'qas': []}]}]}, 'context'),
+    ({'data': [{'paragraphs': [{'context': ''}]}]}, 'qas'),
+    ({'data': []}, 'squad.json'),
+    (make(id=1.5), 'id'),
+    (make(question=None), 'question'),
+    (make(answers=[{'answer_start': 0}]), 'text'),
+    (make(is_impossible='no'), 'is_impossible'),
+    (make(answers=[], is_impossible=True), 'x1'),
+    ({'data': 2 * make()['data']}, 'x1'),  # an id twice
+]
+
+
+@pytest.mark.parametrize('content, field', BAD)
 def test_bad_files(tmp_path, content, field):
     with pytest.raises(InputError) as caught:
         read_squad(write(tmp_path, content), training=True)

@@ -32,16 +32,16 @@ def test_columns(tmp_path):
     assert read_conll(path, 1, None)[0] == Sentence(('NNP', 'VBZ'), None, 3)
 
 
-@pytest.mark.parametrize(
-    'text',
-    [
-        'a x\nb y\n\nc z',  # without a last newline
-        '\ufeffa x\r\nb y\r\n \r\n\r\nc z\r\n',
-        'a\tx\nb\ty\n\t\nc\tz\n\n\n',
-        'a  x \nb x\n'.replace('b x', 'b   y') + '\nc z\n',
-        '-DOCSTART-\na x\nb y\n-DOCSTART-\nc z\n',  # no empty lines, one column
-    ],
-)
+SEPARATED = [
+    'a x\nb y\n\nc z',  # without a last newline
+    '\ufeffa x\r\nb y\r\n \r\n\r\nc z\r\n',
+    'a\tx\nb\ty\n\t\nc\tz\n\n\n',
+    'a  x \nb x\n'.replace('b x', 'b   y') + '\nc z\n',
+    '-DOCSTART-\na x\nb y\n-DOCSTART-\nc z\n',  # no empty lines, one column
+]
+
+
+@pytest.mark.parametrize('text', SEPARATED)
 def test_what_separates(tmp_path, text):
     sentences = read_conll(write(tmp_path, text))
     assert [each.words for each in sentences] == [('a', 'b'), ('c',)]
@@ -55,16 +55,16 @@ def test_spaces_within_words(tmp_path):
     assert sentence.labels == ('N', 'N', 'A')
 
 
-@pytest.mark.parametrize(
-    ('text', 'columns', 'place'),
-    [
-        ('', (0, -1), 'in.txt'),
-        ('a x\nb\n', (0, -1), 'in.txt, line 2'),
-        ('a x\n', (0, 2), 'line 1'),
-        ('a x\n', (1, -1), 'line 1'),
-        ('a\tx\nb\t\n', (0, 1), 'line 2'),
-    ],
-)
+BAD = [
+    ('', (0, -1), 'in.txt'),
+    ('a x\nb\n', (0, -1), 'in.txt, line 2'),
+    ('a x\n', (0, 2), 'line 1'),
+    ('a x\n', (1, -1), 'line 1'),
+    ('a\tx\nb\t\n', (0, 1), 'line 2'),
+]
+
+
+@pytest.mark.parametrize('text, columns, place', BAD)
 def test_bad_files_are_named(tmp_path, text, columns, place):
     with pytest.raises(InputError) as caught:
         read_conll(write(tmp_path, text), *columns)

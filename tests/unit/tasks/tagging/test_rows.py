@@ -104,15 +104,15 @@ def test_scores_of_games_and_hashes_are_words(tmp_path):
     assert [row.words for row in read_conll(path)] == [('#', '1', '1-2'), ('1', '2', '2-4', '8.1')]
 
 
-@pytest.mark.parametrize(
-    ('labels', 'groups'),
-    [
-        ('B-P I-P E-P S-P S-P O B-L', [('P', 3), ('P', 1), ('P', 1), ('O', 1), ('L', 1)]),
-        ('B-P L-P U-P U-L O', [('P', 2), ('P', 1), ('L', 1), ('O', 1)]),
-        ('B I I B O I', [('_', 3), ('_', 1), ('O', 1), ('_', 1)]),
-        ('B-P I-P I-L S-Q S-Q X', [('P', 2), ('L', 1), ('S-Q', 2), ('X', 1)]),  # no scheme
-    ],
-)
+GROUPS = [
+    ('B-P I-P E-P S-P S-P O B-L', [('P', 3), ('P', 1), ('P', 1), ('O', 1), ('L', 1)]),
+    ('B-P L-P U-P U-L O', [('P', 2), ('P', 1), ('L', 1), ('O', 1)]),
+    ('B I I B O I', [('_', 3), ('_', 1), ('O', 1), ('_', 1)]),
+    ('B-P I-P I-L S-Q S-Q X', [('P', 2), ('L', 1), ('S-Q', 2), ('X', 1)]),  # no scheme
+]
+
+
+@pytest.mark.parametrize('labels, groups', GROUPS)
 def test_groups(labels, groups):
     labels = labels.split()
     found = groups_of_entities([{'entity': label} for label in labels], labels)

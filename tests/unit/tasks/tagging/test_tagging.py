@@ -110,13 +110,13 @@ def test_labels():
         assert not has_entities(labels)
 
 
-@pytest.mark.parametrize(
-    'right, found, expected',
-    [
-        ([['N', 'V'], ['N']], [['N', 'N'], ['N']], {'accuracy': pytest.approx(2 / 3)}),
-        ([['O']], [['O']], {'accuracy': 1}),
-    ],
-)
+SCORES = [
+    ([['N', 'V'], ['N']], [['N', 'N'], ['N']], {'accuracy': pytest.approx(2 / 3)}),
+    ([['O']], [['O']], {'accuracy': 1}),
+]
+
+
+@pytest.mark.parametrize('right, found, expected', SCORES)
 def test_scores_of_words(right, found, expected):
     assert score_tags(right, found) == expected
     assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
