@@ -208,7 +208,6 @@ class BertModel(BertBlock):
     #: units, for GluonNLP's heads
     _units = property(attrgetter('config.hidden_size'))
     encoder_class = BertEncoder
-    decoder_class = BertDecoder
     #: has a decoder, has a classifier -> the class of transformers with the same parts
     huggingface_names = {
         (True, True): 'BertForPreTraining',
@@ -242,7 +241,7 @@ class BertModel(BertBlock):
             if use_classifier:
                 self.classifier = Dense(2, units, initializer, flatten=True, prefix='classifier_')
             if use_decoder:
-                self.decoder = self.decoder_class(config, prefix='decoder_')
+                self.decoder = BertDecoder(config, prefix='decoder_')
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
 
     def _embed(self, F, words, token_types):

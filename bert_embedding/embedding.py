@@ -23,7 +23,7 @@ from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
 from model_zoo.inference.pipeline_base import Pipeline, Row
-from model_zoo.inference.vectors import nearest, unit_vectors
+from model_zoo.inference.vectors import nearest, sentence_functions, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
 from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
@@ -283,15 +283,10 @@ class BertEmbedding:
         modules = self._modules(pooling)
         if prompt is None:
             prompt = modules.prompt(prompt_name)
-        # its ids without the last one, which is [SEP]
-        skip = len(self.tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
-
-        def prepare(sentence):
-            return (prompt + sentence).lower() if modules.lowers else prompt + sentence
+        prepare, vector = sentence_functions(modules, self.tokenizer, prompt)
 
         def vector_of(states):
-            vector = modules.vector(states, skip)
-            return normalized(vector) if normalize else vector
+            return normalized(vector(states)) if normalize else vector(states)
 
         is_default = modules is self.sentence_modules
         length = self.max_seq_length if is_default else self._given_length

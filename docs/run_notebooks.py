@@ -83,12 +83,16 @@ def run_notebook(notebook, path, timeout=600):
     """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellControlSignal
+    from traitlets.config import Config
 
     # the kernel of this Python, not a user's kernel with the same name
     os.environ['JUPYTER_PREFER_ENV_PATH'] = '1'
     with tempfile.TemporaryDirectory(prefix='notebook-') as scratch:
+        # sockets in the scratch folder, which nobody else can talk to
+        private = {'transport': 'ipc', 'ip': os.path.join(scratch, 'kernel')}
         client = NotebookClient(
             notebook,
+            config=Config(KernelManager=private),
             timeout=timeout,
             kernel_name='python3',
             coalesce_streams=True,

@@ -93,7 +93,7 @@ def main(argv=None):
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name
     from export import command, export_block, export_onnx_folder
-    from export.symbol_file import example_inputs
+    from export.symbol_file import make_examples
     from model_zoo.util.files import make_writable_dir
 
     cli.setup_logging()
@@ -112,7 +112,7 @@ def main(argv=None):
         raise InputError(f'{length}: the model takes 1 to {limit}', field='seq_length')
     paths, usage = [], f'zoo serve {shlex.quote(args.output_dir)}'
     if args.format != 'onnx':
-        examples = example_inputs(block, length)
+        examples = make_examples(block, length)
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
         usage = 'in Python, mxnet.gluon.SymbolBlock.imports'
     if args.format != 'symbol':

@@ -119,7 +119,7 @@ def _input_names(block):
     return [INPUT_NAMES.get(name, name) for name in inspect.signature(block.__call__).parameters]
 
 
-def example_inputs(block, length):
+def make_examples(block, length):
     """Return one text of this length, for each input of a block that an export has by default."""
     random = np.random.RandomState(0)
     batch = make_batch(block, block.export_inputs, 1, length, 'float32', random)
@@ -128,25 +128,22 @@ def example_inputs(block, length):
 
 def _batches(block, example_inputs):
     """Return batches of different size, by the names of the block's inputs."""
-    limit, masked, random = block.context_length or math.inf, False, np.random.RandomState(0)
+    limit, random = block.context_length or math.inf, np.random.RandomState(0)
     if example_inputs is None:
-        names = block.export_inputs
-        batches = [make_batch(block, names, 1, min(16, limit), 'float32', random)]
-    else:
-        known = _input_names(block)
-        if len(example_inputs) > len(known):
-            raise InputError(f'example_inputs can be {", ".join(known)}, and no more')
-        examples = {name: array for name, array in zip(known, example_inputs) if array is not None}
-        names, batches = list(examples), [examples]
-        if 'words' not in names:
-            raise InputError('example_inputs must begin with the words')
-        valid = examples.get('valid_length')
-        masked = isinstance(valid, mx.nd.NDArray) and valid.ndim == examples['words'].ndim
-        if masked:  # an attention mask instead
-            examples['valid_length'] = Mask([valid])
-    length = batches[0]['words'].shape[-1]
+        example_inputs = make_examples(block, min(16, limit))
+    known = _input_names(block)
+    if len(example_inputs) > len(known):
+        raise InputError(f'example_inputs can be {", ".join(known)}, and no more')
+    examples = {name: array for name, array in zip(known, example_inputs) if array is not None}
+    if 'words' not in examples:
+        raise InputError('example_inputs must begin with the words')
+    valid = examples.get('valid_length')
+    masked = isinstance(valid, mx.nd.NDArray) and valid.ndim == examples['words'].ndim
+    if masked:  # an attention mask instead
+        examples['valid_length'] = Mask([valid])
+    length = examples['words'].shape[-1]
     length += 7 if length + 7 < limit else -min(7, length - 1)  # which leaves room for a past
-    return [*batches, make_batch(block, names, 3, length, 'int32', random, masked)]
+    return [examples, make_batch(block, list(examples), 3, length, 'int32', random, masked)]
 
 
 def _trace(block, batch, one_output):

@@ -24,7 +24,6 @@ GPT = register_family(
         hparams={**HPARAMS, 'activation': ('afn',)},
         zoo_task='language_model',
         release_names=('params_shapes.json',),
-        word_end=OpenAIGPTTokenizer.suffix,
     )
 )
 

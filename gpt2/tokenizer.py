@@ -24,7 +24,7 @@ class _Words(Splitter):
     """Words as `_PATTERN` has them; the library's Unicode tables lack 17 thousand characters."""
 
     def __init__(self):
-        super().__init__()
+        self._same, self._differing = set(), set()
         self._library = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
     def tokenize(self, text):

@@ -20,17 +20,7 @@ import warnings
 
 from .mxnet_import import importing_mxnet
 
-__all__ = [
-    'available_processors',
-    'blas',
-    'cpu_flags',
-    'is_intel',
-    'may_use_amx',
-    'prepare_late',
-    'prepared',
-    'set_variables',
-    'used_processors',
-]
+__all__ = ['available_processors', 'blas', 'cpu_flags', 'may_use_amx', 'used_processors']
 
 logger = logging.getLogger(__name__)
 
@@ -169,18 +159,21 @@ def _load_blas():
         raise ImportError(
             "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"
         )
-    if path is not None and (wanted == 'mkl' or (not wanted and is_intel() and _scipy_is_apart())):
-        _load_mkl(path)
+    if path is not None and wanted != 'openblas':
+        from importlib.metadata import version
+
+        from packaging.version import Version
+
+        # names in older wheels' BLAS would be taken for MKL's
+        is_apart = Version(version('scipy')) >= Version('1.15')
+        if wanted == 'mkl' or (is_intel() and is_apart):
+            _load_mkl(path)
     folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
-    with _set_meanwhile('OPENBLAS_CORETYPE', _kernels()), contextlib.suppress(OSError):
+    kernels = None
+    if {'avx2', 'fma'} <= cpu_flags():  # OpenBLAS doesn't find them by itself in newer processors
+        kernels = 'Haswell' if is_intel() else 'Zen'
+    with _set_meanwhile('OPENBLAS_CORETYPE', kernels), contextlib.suppress(OSError):
         ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))  # other builds have none
-
-
-def _kernels():
-    """Return OpenBLAS's kernels with AVX2, which it doesn't find by itself in newer processors."""
-    if {'avx2', 'fma'} <= cpu_flags():
-        return 'Haswell' if is_intel() else 'Zen'
-    return None
 
 
 def _mkl_path():
@@ -188,15 +181,6 @@ def _mkl_path():
     folders = [sys.prefix, site.getuserbase()]
     paths = [path for folder in folders for path in glob.glob(f'{folder}/lib/libmkl_rt.so*')]
     return max(paths, default=None)
-
-
-def _scipy_is_apart():
-    """Whether SciPy's BLAS has different names; older wheels' names would be taken for MKL's."""
-    from importlib.metadata import version
-
-    from packaging.version import Version
-
-    return Version(version('scipy')) >= Version('1.15')
 
 
 def _load_mkl(path):

@@ -33,18 +33,7 @@ if TYPE_CHECKING:
     from .blocks.block import ZooBlock
     from .tokenization.tokenizer import Tokenizer
 
-__all__ = [
-    'WHERE',
-    'Located',
-    'Opened',
-    'Weights',
-    'check_vocab',
-    'configure',
-    'locate',
-    'open_parts',
-    'open_tokenizer',
-    'read_weights',
-]
+__all__ = ['Located', 'Opened', 'Weights', 'locate', 'open_tokenizer', 'read_weights']
 
 _log = logging.getLogger(__name__)
 
@@ -144,7 +133,8 @@ def locate(
         modules = dataset if dataset_name is None and dataset in KNOWN else None
         files = dataclasses.replace(files, modules=modules)
     if config is not None:
-        files = files.with_config(config)
+        fields = read_json(config, 'the configuration', dict)
+        files = dataclasses.replace(files, config=os.fspath(config), fields=fields)
     family = _family_of(name, task, family, like, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
@@ -254,46 +244,22 @@ def read_weights(block_class, path, config):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
         tensors, metadata = read_tensors(path)
-    try:
+    with reporting(f'{path}', error_class=CheckpointError, errors=CheckpointError):
         loaded, unknown = block_class.translate(tensors, metadata, config)
-    except CheckpointError as error:
-        raise CheckpointError(f'{path}: {error}') from error
     return Weights(path, loaded, unknown, metadata.get('class'))
 
 
-def check_vocab(size, config, name='the model'):
-    """Raise InputError if a vocabulary of `size` tokens is larger than the embedding."""
-    rows = config.embedding_rows
-    if size > rows:
-        raise InputError(f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}')
+def _best_fit(blocks, weights):
+    """Return the block that the weights fit best."""
 
-
-def _fit_block(blocks, named, weights, ctx):
-    """Return the block that the weights fit best; they must have all of it."""
-    best = None
-    for block in blocks:
+    def misfit(block):
         names = block.parameters_by_name()
         missing = [name for name in names if name not in weights.tensors]
         unused = [*weights.unknown, *(name for name in weights.tensors if name not in names)]
         # the weights of a head say what a model is for; every backbone may have a pooler
-        of_heads = sum(name.startswith('^') for name in unused)
-        misfit = len(missing), of_heads, len(unused)
-        if best is None or misfit < best[0]:
-            best = misfit, block, missing, unused
-    _, block, missing, unused = best
-    if missing:
-        raise CheckpointError(
-            f'{weights.path} is of {named}, not {type(block).__name__}: {_shown(missing)} missing'
-        )
-    if unused:
-        _log.warning('%s: left out: %s', weights.path, _shown(unused))
-    used = {name: array for name, array in weights.tensors.items() if name not in unused}
-    block.load_weights(weights._replace(tensors=used, unknown=[]), ctx)
-    return block
+        return len(missing), sum(name.startswith('^') for name in unused), len(unused)
 
-
-def _shown(names):
-    return ', '.join(name.lstrip('^') for name in names)
+    return min(blocks, key=misfit)
 
 
 def open_parts(block_class, weights, options):
@@ -424,18 +390,52 @@ def open_model(
             root=root,
             exported=exported,
         )
-    files, file, generation_config = located.files, None, {}
+    family, files, file = located.family, located.files, None
+    source = files.weights if state_dict is None else state_dict
+    if source is None and not located.is_new:
+        raise InputError(f'{located.name!r} was located without its weights: locate them, too')
     if tokenizer is None or tokenizer is False:
         file = VocabFile(files, do_lower_case) if files.vocab else None
-        tokenizer = located.family.make_tokenizer(file) if tokenizer is None else None
-    block = _open_block(located, task, tokenizer, state_dict, exact, ctx, options)
+        tokenizer = family.make_tokenizer(file) if tokenizer is None else None
+    if ctx:
+        check_ctx(ctx)
+    ctx = ctx or mx.cpu()
+    vocab = None if tokenizer is None else tokenizer.vocab
+    config, options = configure(located, vocab, options, task)
+    named = list(config.extras.get('architectures') or ())
+    block_class = family.zoo_block if task is None else family.block_class(task)
+    if state_dict is None and os.path.basename(source or '') == ONNX_NAME:
+        block_class = block_class if task else family.block_class(next(iter(named), None))
+        block = block_class(config, **options)
+        block.onnx_file = source
+    elif source is None:
+        block = block_class(config, **options)
+        for parameter in block.collect_params().values():
+            parameter.initialize(ctx=ctx)
+    else:
+        weights = read_weights(family.base if task is None else block_class, source, config)
+        if task is not None and not exact:
+            block = block_class(config, **options)
+            block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
+        else:
+            named, classes = [*filter(None, [weights.class_name]), *named], [block_class]
+            if task is None and located.model is None:
+                classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
+            blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
+            block = _best_fit(blocks, weights) if len(blocks) > 1 else blocks[0]
+            block.load_weights(weights, ctx, exact=True)
+        is_unnamed = state_dict is None and not config.extras.get('id2label')
+        has_labels = any(name.startswith('^classifier.') for name in weights.tensors)
+        if is_unnamed and has_labels and label_order(files)[0] == ORIGINALS:
+            # saving it makes it another format
+            block.config.extras.setdefault(LABEL_ORDER, ORIGINALS)
     if dtype != 'float32' and block.onnx_file is None:
         block.cast(dtype)
+    base = block.base
+    base.vocab_file = file
     if files.config:
         path = os.path.join(os.path.dirname(files.config), GENERATION_CONFIG)
-        generation_config = read_json(path, shape=dict, default={})
-    base = block.base
-    base.vocab_file, base.generation_config = file, generation_config
+        base.generation_config = read_json(path, shape=dict, default={})
     return Opened(block, tokenizer, files)
 
 
@@ -445,52 +445,6 @@ def open_tokenizer(
     """Open only the tokenizer; `open_model` documents the arguments."""
     located = locate(name_or_folder, task, weights=None, vocab_file=vocab_file or weights, **where)
     return located.family.make_tokenizer(VocabFile(located.files, do_lower_case))
-
-
-def _open_block(located, task, tokenizer, state_dict, exact, ctx, options):
-    """Return the block of the files."""
-    family, files = located.family, located.files
-    source = files.weights if state_dict is None else state_dict
-    if source is None and not located.is_new:
-        raise InputError(f'{located.name!r} was located without its weights: locate them, too')
-    if ctx is not None:
-        check_ctx(ctx)
-    ctx = ctx or mx.cpu()
-    vocab = None if tokenizer is None else tokenizer.vocab
-    config, options = configure(located, vocab, options, task)
-    if tokenizer is not None:
-        check_vocab(len(vocab), config)
-    named = list(config.extras.get('architectures') or ())
-    block_class = family.zoo_block if task is None else family.block_class(task)
-    if state_dict is None and os.path.basename(source or '') == ONNX_NAME:
-        block_class = block_class if task else family.block_class(next(iter(named), None))
-        block = block_class(config, **options)
-        block.onnx_file = source
-        return block
-    if source is None:
-        block = block_class(config, **options)
-        for parameter in block.collect_params().values():
-            parameter.initialize(ctx=ctx)
-        return block
-    weights = read_weights(family.base if task is None else block_class, source, config)
-    if task is not None and not exact:
-        block = block_class(config, **options)
-        block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
-    else:
-        named, classes = [*filter(None, [weights.class_name]), *named], [block_class]
-        if task is None and located.model is None:
-            classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
-        blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
-        block = _fit_block(blocks, named, weights, ctx)
-    extras = block.config.extras
-    if (
-        state_dict is None
-        and not extras.get('id2label')
-        and any(name.startswith('^classifier.') for name in weights.tensors)
-        and label_order(files)[0] == ORIGINALS
-    ):  # saving it makes it another format
-        extras.setdefault(LABEL_ORDER, ORIGINALS)
-    return block
 
 
 def configure(located, vocab=None, options=(), task=None):
@@ -525,7 +479,11 @@ def configure(located, vocab=None, options=(), task=None):
             id2label = dict(enumerate(names))
     if id2label is not None:
         changes.update(_labels(id2label, num_labels))
-    return config.changed(changes) if changes else config, others
+    config = config.changed(changes) if changes else config
+    size, rows = 0 if vocab is None else len(vocab), config.embedding_rows
+    if size > rows:
+        raise InputError(f'the vocabulary does not fit: it has {size} tokens, and the model {rows}')
+    return config, others
 
 
 def _labels(id2label, num_labels):
@@ -543,5 +501,5 @@ def _labels(id2label, num_labels):
 def check_ctx(ctx):
     """Raise InputError for a GPU that MXNet can't use."""
     for device in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
-        if device.device_type == 'gpu':
+        if device is not None and device.device_type == 'gpu':
             check_gpu(device.device_id, 'ctx')

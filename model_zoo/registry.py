@@ -8,13 +8,7 @@ from .errors import InputError, UnknownNameError, did_you_mean
 from .families import load_families
 from .tokenization.tokenizer import open_tokenizer
 
-__all__ = [
-    'Family',
-    'family_of_class',
-    'get_family',
-    'list_families',
-    'register_family',
-]
+__all__ = ['Family', 'get_family', 'list_families', 'register_family']
 
 _FAMILIES = {}  # name -> Family
 
@@ -49,8 +43,6 @@ class Family:
         ``adapt(fields) -> fields``: adapts a new model's fields to the size of its vocabulary.
     variant_of : str, optional
         The family whose scripts and embedding also take these models.
-    word_end : str
-        The ending of a word's last symbol in the byte pairs' merges.
 
     Attributes
     ----------
@@ -71,7 +63,6 @@ class Family:
     release_names: tuple[str, ...] = ()
     adapt: Callable = None
     variant_of: str = None
-    word_end: str = ''
 
     def __post_init__(self):
         self.blocks = [self.base, *self.tasks.values()]
@@ -94,10 +85,10 @@ class Family:
 
     def takes_vocab(self, file):
         """Whether a vocabulary's file may be one of the family's."""
-        kinds = {kind for cls in self.tokenizers for kind in cls.kinds}
-        return file.model_kind in kinds and (
-            file.model_kind != 'bpe' or file.has_word_ends == bool(self.word_end)
-        )
+        classes = [cls for cls in self.tokenizers if file.model_kind in cls.kinds]
+        if file.model_kind == 'bpe':
+            classes = [cls for cls in classes if bool(cls.suffix) == file.has_word_ends]
+        return bool(classes)
 
     def task_named(self, architectures):
         """Return the task of the head that a configuration's ``architectures`` name, or None."""

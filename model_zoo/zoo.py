@@ -10,16 +10,7 @@ import mxnet as mx
 
 from .errors import InputError, UnknownNameError
 from .families import load_families
-from .opening import (
-    Located,
-    check_ctx,
-    check_vocab,
-    configure,
-    locate,
-    open_model,
-    open_parts,
-    read_weights,
-)
+from .opening import Located, check_ctx, configure, locate, open_model, open_parts, read_weights
 from .pretrained import find_files, is_place, list_pretrained
 from .tokenization.vocab_file import VocabFile
 
@@ -116,7 +107,7 @@ def get_model(
     if builder is not None:
         return builder(**given, **kwargs)
     if is_place(name):
-        return _model_at(name, **given, **kwargs)
+        return _model_at(name, given, kwargs)
     try:
         return gluonnlp_get_model(name, **given, **kwargs)
     except ValueError as error:
@@ -169,8 +160,7 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
             given['output_attentions'] = given.pop('output_attention')
         if given.get('use_pooler') is False and 'use_classifier' in given:
             given['use_classifier'] = bool(given['use_classifier'])
-        if ctx is not None:
-            check_ctx(ctx)
+        check_ctx(ctx)
         if pretrained is True and vocab is not None:
             if dataset_name is None:
                 raise InputError(f'{name} has a vocabulary of its own: name the dataset_name')
@@ -211,7 +201,6 @@ def _build(located, vocab, ctx, fields, options, may_lack):
     file = VocabFile(files) if vocab is None else None
     vocab = vocab or located.family.vocab_of(file)
     config, _ = configure(located, vocab, fields)
-    check_vocab(len(vocab), config, f'the weights of {located.model}')
     if files.weights is None:  # a new one, with all parts that aren't refused
         given = {name: value for name, value in options.items() if value is not None}
         parts = {name: True for name in options if name[4:] in block_class.optional_parts}
@@ -223,25 +212,16 @@ def _build(located, vocab, ctx, fields, options, may_lack):
     return block, vocab
 
 
-def _model_at(
-    name,
-    dataset_name=None,
-    vocab=None,
-    pretrained=True,
-    ctx=None,
-    root=None,
-    hparam_allow_override=False,
-    **options,
-):
+def _model_at(name, given, options):
     """Return the model of the zoo that is at a place, as `get_model` promises."""
-    if pretrained is not True or dataset_name is not None:
+    if given.get('pretrained', True) is not True or given.get('dataset_name') is not None:
         raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
-    located = locate(name, root=root, vocab=vocab is None)
+    vocab = given.get('vocab')
+    located = locate(name, root=given.get('root'), vocab=vocab is None)
     family = located.family
     known = {*family.hparams, *family.fixed}
     hparams = {key: options.pop(key) for key in known.intersection(options)}
-    options.update(family.fields_of(name, hparams, hparam_allow_override))
-    block = open_model(
-        located, family.zoo_block, tokenizer=False, exact=True, ctx=ctx, **options
-    ).block
+    allowed = given.get('hparam_allow_override', False)
+    options.update(family.fields_of(name, hparams, allowed), ctx=given.get('ctx'))
+    block = open_model(located, family.zoo_block, tokenizer=False, exact=True, **options).block
     return block, vocab or family.vocab_of(block.base.vocab_file)

@@ -31,34 +31,22 @@ def parse_arguments(argv=None):
     add = group.add_argument
     add('--task_name', help='of BERT: a known task, such as MRPC (the default), or custom')
     add_fields(group, ClassificationSettings, 'data_dir')
-    add(
-        '--dev_file',
-        help='custom task: TSV, .csv, .jsonl or .parquet, or a folder that datasets has saved; '
-        'OpenAI GPT and GPT-2: text in UTF-8',
-    )
+    files = 'custom task: TSV, .csv, .jsonl, .parquet or a folder of datasets; GPT, GPT-2: a text'
+    add('--dev_file', help=files)
     columns = 'text_columns', 'text_column', 'text_pair_column', 'label_column'
     add_fields(group, ClassificationSettings, *columns, 'labels', 'header', 'regression')
     add('--metric_name', help="metric for masking; default: the task's first metric")
-    add(
-        '--max_length',
-        type=int,
-        help='in tokens, including special tokens; default: 128, or fewer if the model reads fewer',
-    )
+    text = 'in tokens, including special tokens; default: 128, or fewer if the model reads fewer'
+    add('--max_length', type=int, help=text)
     parser.add_aliases('dev_file', 'eval_file')
     parser.add_aliases('max_length', 'max_len', 'max_seq_length', 'block_size')
     add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
     add('--batch_size', type=int, default=8, help='does not affect the results')
     add = parser.add_argument_group('analysis').add_argument
-    add(
-        '--dont_normalize_importance_by_layer',
-        action='store_true',
-        help="don't scale the importances of each layer to a Euclidean norm of 1",
-    )
-    add(
-        '--dont_normalize_global_importance',
-        action='store_true',
-        help="don't scale all importances to the range from 0 to 1",
-    )
+    text = "don't scale the importances of each layer to a Euclidean norm of 1"
+    add('--dont_normalize_importance_by_layer', action='store_true', help=text)
+    text = "don't scale all importances to the range from 0 to 1"
+    add('--dont_normalize_global_importance', action='store_true', help=text)
     add('--try_masking', action='store_true', help='turn heads off, and prune them')
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must remain')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
@@ -74,8 +62,8 @@ def parse_arguments(argv=None):
     args.metric_name = METRICS.get(args.metric_name, args.metric_name)
     check_at_least_one(args, 'data_subset', 'batch_size')
     for name in ('masking_threshold', 'masking_amount'):
-        if not 0 < getattr(args, name) < 1:
-            raise InputError(f'must be between 0 and 1, not {getattr(args, name)}', field=name)
+        if not 0 < vars(args)[name] < 1:
+            raise InputError(f'must be between 0 and 1, not {vars(args)[name]}', field=name)
     if args.model is None:
         raise InputError('`model` is missing: a name or a folder')
     return args

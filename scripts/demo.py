@@ -45,27 +45,25 @@ def main(argv=None):
     folder = make_writable_dir(args.output_dir)
     best, exported = (os.path.join(folder, name) for name in ('best_model', 'exported'))
 
-    print(
-        '\n[1/4] embed sentences, and find for each the nearest other one (by cosine)', flush=True
-    )
+    print('\n[1/4] embed sentences, and find the nearest other one by cosine', flush=True)
     embed()
     again = [] if 'output_dir' in args.given else ['--overwrite_output_dir']
-    print(f'\n[2/4] fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs', flush=True)
     run(
-        'finetune_classifier.py',
-        *('--task_name', 'SST', '--data_dir', DATA, '--model', MODEL),
+        f'[2/4] fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs',
+        *('finetune_classifier.py', '--task_name', 'SST', '--data_dir', DATA, '--model', MODEL),
         *('--epochs', args.epochs, '--batch_size', 16, '--lr', 5e-5, '--max_length', 64),
         *('--output_dir', folder, *again),
     )
     accuracy = read_json(os.path.join(folder, 'results.json'))['best']['dev']['accuracy']
-    print('\n[3/4] export the best epoch to symbol.json', flush=True)
     run(
-        '../export/export.py',
-        *('--task', 'classification', '--model_name', best),
+        '[3/4] export the best epoch to symbol.json',
+        *('../export/export.py', '--task', 'classification', '--model_name', best),
         *('--output_dir', exported, '--seq_length', 64),
     )
-    print('\n[4/4] load the export in a new process, and predict (1: content, 0: not)', flush=True)
-    run('demo_predict.py', os.path.join(exported, 'classification'), best, *NEW_SENTENCES)
+    run(
+        '[4/4] load the export in a new process, and predict (1: content, 0: not)',
+        *('demo_predict.py', os.path.join(exported, 'classification'), best, *NEW_SENTENCES),
+    )
 
     from model_zoo.records import read_records
 
@@ -93,8 +91,9 @@ def embed():
         print(f'{cosine[first, second]:.2f}  {SENTENCES[first]}\n      {SENTENCES[second]}')
 
 
-def run(script, *args):
+def run(title, script, *args):
     """Run one of the project's scripts with this Python, and show its output."""
+    print(f'\n{title}', flush=True)
     command = [sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)]
     subprocess.run(command, check=True)
 

@@ -82,7 +82,7 @@ def main(argv=None):
     settings = server.Settings(
         api_key=None if args.api_key is None else server.read_key(args.api_key),
         allowed_hosts=hosts,
-        **{name: getattr(args, name) for name in LIMITS},
+        **{name: vars(args)[name] for name in LIMITS},
     )
     named = server.name_models(args.models)
     options = {

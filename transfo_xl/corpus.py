@@ -122,7 +122,14 @@ class TransfoXLCorpus:
         """
         folder = os.fspath(directory)
         if is_alias(folder) and not os.path.exists(folder):
-            path = _corpus_of(folder)
+            from model_zoo.pretrained.hub import fetch_file  # the hub's library is slow to load
+
+            hub = get_entry(*resolve(folder)).hub
+            if hub is None:
+                raise PretrainedNotFoundError(f'the hub does not have {folder}')
+            missing = {'error_class': PretrainedNotFoundError, 'errors': SourceError}
+            with reporting(f'the corpus of {folder}', **missing):
+                path = fetch_file(hub, _ORIGINAL_CORPUS_NAMES[0])
         else:
             names = [CORPUS_NAME, *_ORIGINAL_CORPUS_NAMES]
             paths = (os.path.join(folder, name) for name in names)
@@ -166,18 +173,6 @@ class TransfoXLCorpus:
         for split in _SPLITS:
             setattr(corpus, split, _checked_ids(content.get(split), split, path))
         return corpus
-
-
-def _corpus_of(name):
-    """Return the path of the corpus that is beside a model's weights on the hub."""
-    from model_zoo.pretrained.hub import fetch_file  # the hub's library is slow to load
-
-    entry = get_entry(*resolve(name))
-    if entry.hub is None:
-        raise PretrainedNotFoundError(f'the hub does not have {name}')
-    problem = f'the corpus of {name}'
-    with reporting(problem, error_class=PretrainedNotFoundError, errors=SourceError):
-        return fetch_file(entry.hub, _ORIGINAL_CORPUS_NAMES[0])
 
 
 def _checked_ids(data, split, path):

@@ -8,7 +8,7 @@ import os
 
 from ..checkpoint.readers import weights_in_folder
 from ..errors import InputError
-from ..opening import check_vocab, locate, open_model, open_tokenizer
+from ..opening import locate, open_model, open_tokenizer
 from ..pretrained import local_path, names_files
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class
@@ -114,7 +114,8 @@ class ModelChoice:
         block, tokenizer, _ = open_model(self.model, self.block_class(task), **options)
         if prepare is not None:
             prepare(block, tokenizer)
-            check_vocab(len(tokenizer.vocab), block.config)
+            if len(tokenizer.vocab) > block.config.embedding_rows:
+                raise InputError('the vocabulary does not fit: it is larger than the embedding')
         if self._parameters:
             logger.info('loading %s', self._parameters)
             block.load_parameters(self._parameters, ctx=ctx, cast_dtype=True)

@@ -37,10 +37,10 @@ _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl',
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 
 
-def run_pipeline(task, args, texts, records):
+def run_pipeline(task, args, texts, records, **options):
     """Write the records of a pipeline's results."""
     engine = engine_of(args.engine, args.precision, args.file)
-    made = pipeline(task, args.model, engine=engine, precision=args.precision)
+    made = pipeline(task, args.model, engine=engine, precision=args.precision, **options)
     write_records(records(made, texts), args.format, args.output)
 
 
@@ -319,18 +319,14 @@ def _width(text):
 
 def label_texts(args, pairs=False):
     """Write a record for each text of a command."""
-    classifier = pipeline(
-        'text-classification',
-        args.model,
-        max_length=args.max_length,
-        engine=engine_of(args.engine, args.precision, args.file),
-        precision=args.precision,
-    )
-    known = ()  # the texts' columns in the file that the model was trained on, if it says so
-    if args.file and not args.text_column:
-        known = classifier.block.config.extras.get('text_columns', ())
-    given = _given(args, args.texts, pairs, known)
-    write_records(_labelled(classifier, given, args.all_scores), args.format, args.output)
+
+    def records(classifier, texts):
+        known = ()  # the texts' columns in the file that the model was trained on, if it says so
+        if args.file and not args.text_column:
+            known = classifier.block.config.extras.get('text_columns', ())
+        return _labelled(classifier, _given(args, texts, pairs, known), args.all_scores)
+
+    run_pipeline('text-classification', args, args.texts, records, max_length=args.max_length)
 
 
 def _labelled(classifier, given, all_scores):

@@ -248,18 +248,14 @@ class DecoderDoubleHeads(DecoderTask):
         if lm_labels is not None:
             losses.append(self._lm_loss(F, encoded.hidden, lm_labels, valid_length))
         if lm_labels is None or mc_labels is not None:
-            choices = self._choose(F, encoded.hidden, mc_token_ids)  # (batch, choices)
+            flat = F.reshape(encoded.hidden, shape=(-3, 0, 0))  # (batch * choices, length, units)
+            chosen = vectors_at(F, flat, F.reshape(mc_token_ids, shape=(-1,)))
+            ends = {'lhs_begin': 0, 'lhs_end': 1, 'rhs_begin': 0, 'rhs_end': 2}
+            chosen = F.reshape_like(chosen, mc_token_ids, **ends)  # (batch, choices, units)
+            choices = F.reshape(self.mc_head(self.mc_dropout(chosen)), shape=(0, 0))
         if mc_labels is not None:
             losses.append(cross_entropy(F, choices, mc_labels))
         if losses:
             return self.join_outputs(*losses, encoded.attentions)
         scores = self.token_scores(F, encoded.hidden)
         return self.join_outputs(scores, choices, encoded.presents, encoded.attentions)
-
-    def _choose(self, F, hidden, mc_token_ids):
-        """Return the choices' scores from `hidden` (B, choices, L, C): (B, choices)."""
-        flat = F.reshape(hidden, shape=(-3, 0, 0))  # (B * choices, L, C)
-        chosen = vectors_at(F, flat, F.reshape(mc_token_ids, shape=(-1,)))  # (B * choices, C)
-        ends = {'lhs_begin': 0, 'lhs_end': 1, 'rhs_begin': 0, 'rhs_end': 2}
-        chosen = F.reshape_like(chosen, mc_token_ids, **ends)
-        return F.reshape(self.mc_head(self.mc_dropout(chosen)), shape=(0, 0))

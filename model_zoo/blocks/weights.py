@@ -208,16 +208,21 @@ class BlockFiles:
         with_prefix = self.backbone is not None
         return mapping.save(self.own_tensors(), self.config, with_prefix=with_prefix)
 
-    def load_weights(self, weights, ctx=None, may_lack=()):
-        """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
-        # They may hold more than the block's, and are converted to its precision.
+    def load_weights(self, weights, ctx=None, may_lack=(), exact=False):
+        """Set the parameters to weights that `model_zoo.opening.read_weights` has read.
+
+        They may hold more than the block's parameters; if `exact`, a warning names these even if
+        they are of a head or an optional part.
+        """
+        # they are converted to the block's precision
         missing, unused = self.assign(weights, ctx, True, True, True, 'current')
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
             raise CheckpointError(f'{weights.path} lacks parameters: {self._list_names(fatal)}')
-        unused = [name for name in unused if not name.startswith(('^', *self.optional_parts))]
+        of_others = () if exact else ('^', *self.optional_parts)
+        unused = [name for name in unused if not name.startswith(of_others)]
         if unused:
-            _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
+            _log.warning('%s: left out: %s', weights.path, self._list_names(unused))
         if missing:
             names = self._list_names(missing)
             _log.warning('%s has no %s: they are random until trained', weights.path, names)
@@ -279,9 +284,8 @@ class BlockFiles:
                 convert = PADDED.get(name.rpartition('.ffn.')[2])  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
-            name, family = type(self).__name__, self.config.model_type
-            metadata = {'class': name, 'family': family, 'backbone': self.backbone}
-            metadata = {'format': format, **metadata}
+            kind, family, part = type(self).__name__, self.config.model_type, self.backbone
+            metadata = {'format': format, 'class': kind, 'family': family, 'backbone': part}
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)

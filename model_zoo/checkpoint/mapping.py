@@ -263,12 +263,9 @@ class Mapping:
         """Map all `names` of a file to the names that the rules use.
 
         Names to ignore are left out. So are further names of tied tensors, unless the first one is
-        missing: a program that stores a tied tensor once may use any of its names.
+        missing: a program that stores a tied tensor once may use any of its names. Returns these
+        names, and the names of tied tensors -> their first names.
         """
-        return self._canonical(names)[0]
-
-    def _canonical(self, names):
-        """Return `canonical`, and the names of tied tensors -> their first names."""
         numbered, wrapper = self._numbered(len(names)), wrapper_of(names)
         has_prefix = any(name.removeprefix(wrapper).startswith(self.backbone) for name in names)
         result, copies = {}, {}
@@ -301,7 +298,7 @@ class Mapping:
 
     def matches(self, names):
         """Count the `names` of a file that the rules know."""
-        found = (_find(self._theirs, name)[0] for name in self.canonical(names).values())
+        found = (_find(self._theirs, name)[0] for name in self.canonical(names)[0].values())
         return sum(entry is not None for entry in found)
 
     def load(self, tensors, config):
@@ -312,7 +309,7 @@ class Mapping:
         wrapper = wrapper_of(tensors)
         if wrapper:
             _log.info('the names of the weights are read without %r', wrapper)
-        names, copies = self._canonical(tensors)
+        names, copies = self.canonical(tensors)
         used = {new: name for name, new in names.items()}
         for name, new in copies.items():
             if not np.array_equal(tensors[name], tensors[used[new]]):
@@ -374,14 +371,10 @@ class Mapping:
             numbered = [*enumerate(rule.theirs)]
             if rule.tied_to in parameters:
                 numbered += [(0, name) for name in rule.tied]
-            names = {self._full(name, layer, with_prefix): number for number, name in numbered}
+            names = {}
+            for number, name in numbered:
+                name = name.replace('{i}', layer)
+                if with_prefix and not name.startswith(('^', *self._outside)):
+                    name = self.backbone + name
+                names[name.removeprefix('^')] = number
             yield ours, rule.convert, names
-
-    def _full(self, name, layer, with_prefix):
-        """Return a rule's name as it is in a file."""
-        name = name.replace('{i}', layer)
-        if name.startswith('^'):
-            return name[1:]
-        if with_prefix and not name.startswith(self._outside):
-            return self.backbone + name
-        return name

@@ -114,14 +114,11 @@ def read_tensors(path, has_index=True):
 
 def _read_json(path):
     """Read the parts of an index, or the arrays of a list of shapes."""
-    try:
+    problem = f'{path!r} is neither an index of files of weights nor a list of shapes'
+    with reporting(problem, error_class=CheckpointError, errors=ValueError):
         content = read_json(path)
         has_shapes = isinstance(content, list)
         check_json(content, list[list[int]] if has_shapes else {'weight_map': dict[str, str]})
-    except ValueError as error:
-        raise CheckpointError(
-            f'{path!r} is neither an index of files of weights nor a list of shapes: {error}'
-        ) from error
     if has_shapes:
         return read_numpy(path, content)
     result, metadata = {}, {}
@@ -152,17 +149,14 @@ def read_sums(path):
     """
     if not os.path.exists(path):
         return {}
-    try:
+    cure = '; delete the file to skip the check'
+    with reporting(f'cannot read the checksums {path!r}', cure, CheckpointError, Exception):
         with open(path, encoding='utf-8') as file:
             lines = [line for line in file.read().split('\n') if line]
         sums = {name: digest for digest, name in (_LINE.fullmatch(line).groups() for line in lines)}
         for name in sums:
             if os.path.isabs(name) or '..' in name.split('/') or not name.isprintable():
                 raise ValueError(f'{name!r:.80} is not in its folder')
-    except (OSError, ValueError, AttributeError) as error:  # a line is not a checksum with a name
-        raise CheckpointError(
-            f'cannot read the checksums {path!r}: {error}; delete the file to skip the check'
-        ) from error
     return sums
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from ..errors import CheckpointError, InputError, reporting
+from ..errors import CheckpointError, reporting
 from ..util.files import atomic_write
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
@@ -63,8 +63,7 @@ def read_params(path):
             content = content[:-_TRAILER_SIZE]
             if trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
                 raise ValueError('its checksum is wrong')
-        if read('u8', 2)[0] != _MAGIC:
-            raise ValueError('it does not begin as a .params file')
+        read('u8', 2)  # PARAMS_START, and 0
         for _ in range(read('u8')[0]):
             version, storage = read('u4', 2)
             if version not in _VERSIONS or storage != 0:
@@ -89,14 +88,6 @@ def read_params(path):
         return tensors, metadata
 
 
-def _append_checksum(path):
-    checksum = 0
-    with open(path, 'r+b') as file:
-        while part := file.read(1 << 20):
-            checksum = zlib.crc32(part, checksum)
-        file.write(_TRAILER + struct.pack('<I', checksum))
-
-
 def _as_ndarray(value):
     """Make an array of MXNet, on NumPy's memory where possible."""
     if value.size and value.flags.c_contiguous and value.dtype == np.float32:
@@ -116,7 +107,11 @@ def write_params(path, tensors, metadata=None):
         except mx.MXNetError as error:
             raise OSError(f'the disk is full or failed ({str(error).splitlines()[-1]})') from error
         if metadata is not None:
-            _append_checksum(temporary)
+            checksum = 0
+            with open(temporary, 'r+b') as file:
+                while part := file.read(1 << 20):
+                    checksum = zlib.crc32(part, checksum)
+                file.write(_TRAILER + struct.pack('<I', checksum))
 
 
 def from_bfloat16(bits):
@@ -173,9 +168,8 @@ def write_safetensors(path, tensors):
         for name, array in tensors.items()
         if first[id(array)] == name
     }
-    try:
+    problem = f'{path!r} cannot hold these tensors'
+    with reporting(problem, errors=safetensors.SafetensorError):
         content = safetensors.numpy.save(tensors, {'format': 'pt'})
-    except safetensors.SafetensorError as error:
-        raise InputError(f'{path!r} cannot hold these tensors: {error}') from error
     with atomic_write(path, 'wb') as file:
         file.write(content)

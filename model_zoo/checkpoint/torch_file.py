@@ -8,6 +8,7 @@ which part of the storage it is, so that tensors may share numbers.
 """
 
 import collections
+import functools
 import io
 import os
 import pickle
@@ -54,17 +55,20 @@ def _read_zip(file, path, classes):
         def read_numbers(code, key, count):
             return _numbers(code, archive.read(f'{folder}data/{key}'))
 
-        storages = _Storages(read_numbers)
-        return Unpickler(io.BytesIO(archive.read(name)), path, classes, storages.find).load()
+        find = functools.partial(_find_storage, {}, read_numbers)
+        return Unpickler(io.BytesIO(archive.read(name)), path, classes, find).load()
 
 
 def _read_stream(file, path, classes):
     """Read a stream, or a pickle without tensors."""
-    # the numbers follow the tensors that have them
-    storages = _Storages(lambda code, key, count: np.zeros_like(_numbers(code, b''), shape=count))
+    storages = {}
+
+    def read_numbers(code, key, count):
+        return np.zeros_like(_numbers(code, b''), shape=count)  # they follow the tensors
 
     def load():
-        return Unpickler(file, path, classes, storages.find).load()
+        find = functools.partial(_find_storage, storages, read_numbers)
+        return Unpickler(file, path, classes, find).load()
 
     value = load()
     if type(value) is not int or value != _MAGIC:
@@ -83,24 +87,17 @@ def _read_stream(file, path, classes):
     return value
 
 
-class _Storages(dict):
-    """The storages that a pickle refers to: key -> type and numbers.
+def _find_storage(storages, read_numbers, identity):
+    """Find the storage ('storage', type, key, device, count[, None]) that a pickle refers to.
 
-    ``read_numbers(code, key, count)`` gets their numbers.
+    `storages` keeps the type and the numbers that ``read_numbers(code, key, count)`` returns.
     """
-
-    def __init__(self, read_numbers):
-        super().__init__()
-        self._read_numbers = read_numbers
-
-    def find(self, identity):
-        """Find the storage ('storage', type, key, device, count[, None])."""
-        kind, code, key, _, count, *window = identity
-        if kind != 'storage' or code not in STORAGES.values() or window not in ([], [None]):
-            raise ValueError(f'it refers to {identity!r:.80}')
-        if key not in self:
-            self[key] = code, self._read_numbers(code, key, count)
-        return Storage(self[key][1])
+    kind, code, key, _, count, *window = identity
+    if kind != 'storage' or code not in STORAGES.values() or window not in ([], [None]):
+        raise ValueError(f'it refers to {identity!r:.80}')
+    if key not in storages:
+        storages[key] = code, read_numbers(code, key, count)
+    return Storage(storages[key][1])
 
 
 def _numbers(code, data):

@@ -36,12 +36,12 @@ class TextPairs(Pipeline):
     has_pairs = True
 
     def _pairs(self, item, options):
+        if isinstance(item, str):
+            return [(item, None)]
         if isinstance(item, (tuple, list)) and len(item) == 2:
             item = dict(zip(('text', 'text_pair'), item))
-        if isinstance(item, dict):
-            item = TextPairs.Item.read(item)
-            return [(item.text, item.text_pair)]
-        return [(self._text(item), None)]
+        item = TextPairs.Item.read(item)
+        return [(item.text, item.text_pair)]
 
 
 class TextClassification(TextPairs):
@@ -89,7 +89,7 @@ class TextClassification(TextPairs):
             top_k, least = None, LIKELY
         usual = 'softmax' if len(self.labels) > 1 and not self.is_multi_label else 'sigmoid'
         usual = 'none' if self.is_regression else usual
-        functions = {'softmax': softmax, 'sigmoid': sigmoid, 'none': None}
+        functions = {'softmax': softmax, 'sigmoid': sigmoid, 'none': lambda scores: scores}
         function = functions[given.function_to_apply or usual]
         return {'top_k': top_k, 'function': function, 'least': least}
 
@@ -102,8 +102,7 @@ class TextClassification(TextPairs):
 
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
-        if options['function'] is not None:
-            scores = options['function'](scores)
+        scores = options['function'](scores)
         order = np.argsort(-scores, kind='stable')[: options['top_k']]
         return [
             {'label': self.labels[index], 'score': float(scores[index])}

@@ -1,5 +1,6 @@
 """The choice of an engine."""
 
+import importlib.util
 import logging
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
@@ -36,7 +37,7 @@ _CLASSES = {
 
 def is_installed(engine):
     """Return whether an engine's libraries are installed."""
-    return engine in _OF_BLOCKS or _CLASSES[engine][0].is_installed()
+    return engine in _OF_BLOCKS or all(map(importlib.util.find_spec, _CLASSES[engine][0].packages))
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):

@@ -10,8 +10,6 @@ import numpy as np
 from ..layers.precision import BFLOAT16
 from ..util.arrays import flatten
 
-__all__ = ['CastBlock']
-
 _ENDING = '_bfloat16'  # ends the names of cast weights
 
 
@@ -62,47 +60,39 @@ class MXNetEngine(Engine):
         block.hybridize()
 
     def run(self, words, token_types, valid_length):
-        arrays = [words, token_types, valid_length.astype(np.float32)]
+        arrays = {'words': words, 'token_types': token_types}
+        arrays['valid_length'] = valid_length.astype(np.float32)
         if self.block.word_axes == 3:  # each choice is a separate text
-            arrays = [np.expand_dims(array, 1) for array in arrays]
+            arrays = {name: np.expand_dims(array, 1) for name, array in arrays.items()}
         with self.lock:
-            words, token_types, valid_length = (
-                mx.nd.array(array, self._ctx, array.dtype) for array in arrays
-            )
+            for name, array in arrays.items():
+                arrays[name] = mx.nd.array(array, self._ctx, array.dtype)
             if self.block.precision == 'bfloat16':
-                self._cast = self._cast or CastBlock(self.block)
-                outputs = self._cast(words, token_types, valid_length)
+                self._cast = self._cast or cast_graph(self.block)
+                outputs = self._cast(*(arrays[name] for name in self.block.export_inputs))
             else:
-                outputs = self.block(words, token_types=token_types, valid_length=valid_length)
+                outputs = self.block(**arrays)
             return [array.astype('float32', copy=False).asnumpy() for array in flatten(outputs)]
 
 
-class CastBlock:
-    """Computes what a block of bfloat16 does, without casting its weights at each call.
+def cast_graph(block):
+    """Return a graph that computes what a block of bfloat16 does; its weights are cast once.
 
     The block keeps its weights in float32, so that it can be trained. Later changes of them aren't
     seen here.
     """
-
-    def __init__(self, block):
-        names = block.export_inputs
-        inputs = {name: mx.sym.var(name) for name in names}
-        with mx.autograd.pause():
-            traced = mx.sym.Group(flatten(block(**inputs)))
-        parameters = {name: parameter.data() for name, parameter in block.collect_params().items()}
-        self.symbol, self.parameters = _cast_once(traced, parameters)
-        self._names = names
-        self._graph = mx.gluon.SymbolBlock(self.symbol, list(inputs.values()))
-        for name, parameter in self._graph.collect_params().items():
-            value = self.parameters[name]
-            parameter.shape, parameter.dtype = value.shape, value.dtype
-            parameter._load_init(value, value.context)
-        self._graph.hybridize()
-
-    def __call__(self, words, token_types, valid_length):
-        """The block's outputs as a flat list."""
-        given = {'words': words, 'token_types': token_types, 'valid_length': valid_length}
-        return flatten(self._graph(*(given[name] for name in self._names)))
+    inputs = [mx.sym.var(name) for name in block.export_inputs]
+    with mx.autograd.pause():
+        traced = mx.sym.Group(flatten(block(**dict(zip(block.export_inputs, inputs)))))
+    parameters = {name: parameter.data() for name, parameter in block.collect_params().items()}
+    symbol, parameters = _cast_once(traced, parameters)
+    graph = mx.gluon.SymbolBlock(symbol, inputs)
+    for name, parameter in graph.collect_params().items():
+        value = parameters[name]
+        parameter.shape, parameter.dtype = value.shape, value.dtype
+        parameter._load_init(value, value.context)
+    graph.hybridize()
+    return graph
 
 
 def _cast_once(symbol, parameters):

@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 import logging
 import os
@@ -55,11 +54,6 @@ class OnnxEngine(Engine):
         with reporting(problem, error_class=CheckpointError, errors=Exception):
             self.inputs, self.outputs = self._open()
         self.pools = self.outputs == ['sentence_embedding']
-
-    @classmethod
-    def is_installed(cls):
-        """Return whether its packages are installed."""
-        return all(map(importlib.util.find_spec, cls.packages))
 
     @classmethod
     def of(cls, block, precision='float32'):

@@ -148,7 +148,7 @@ class Pipeline:
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
-        self._defaults = self._given(defaults, {})
+        self._defaults = self._given(defaults, {}) if defaults else {}
 
     @overload
     def __call__(self, inputs: list[Any], **options: Any) -> list[Any]: ...
@@ -302,11 +302,10 @@ class Pipeline:
             tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
             if not is_last and tokens < POOL_TOKENS and len(pool) < POOL_ITEMS:
                 continue
-            work = Work(pool, rows, options)
-            flat = work.all_rows
+            flat = [row for of_item in rows for row in of_item]
             outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
             for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
                 for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
                     outputs[index] = output
-            yield from self.finish(work, outputs)
+            yield from self.finish(Work(pool, rows, options), outputs)
             pool, rows, tokens = [], [], 0

@@ -68,12 +68,22 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     batches = list(batches)
     if not batches:
         raise InputError('there is no text to calibrate the model with')
-    symbol, parameters, auxiliary = _trace(block, batches[0])
+    block.hybridize()
+    block(*batches[0])
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, 'float')
+        block.export(prefix)
+        symbol, parameters, auxiliary = mx.model.load_checkpoint(prefix, 0)
     symbol = symbol.get_backend_symbol(_BACKEND)
     if mode == 'none' or dtype == 'int8':
         # MXNet finds no common type for the inputs of attention's products then
         exclude = (*exclude, 'selfatt')
-    products = _products(symbol)
+    nodes = json.loads(symbol.tojson())['nodes']
+    products = [  # the names of the node and of its parameters
+        [node['name'], *(nodes[number]['name'] for number, *_ in node['inputs'])]
+        for node in nodes
+        if node['op'].startswith(_PRODUCTS)
+    ]
     graph, weights, auxiliary, _ = quantization.quantize_graph(
         symbol,
         parameters,
@@ -160,25 +170,6 @@ def _watch(symbol, values, collect):
     executor.set_monitor_callback(watch, monitor_all=True)
     for output in executor.forward(is_train=False):
         output.wait_to_read()
-
-
-def _products(symbol):
-    """The names of the node and the parameters of each layer that can be quantized."""
-    nodes = json.loads(symbol.tojson())['nodes']
-    return [
-        [node['name'], *(nodes[number]['name'] for number, *_ in node['inputs'])]
-        for node in nodes
-        if node['op'].startswith(_PRODUCTS)
-    ]
-
-
-def _trace(block, batch):
-    block.hybridize()
-    block(*batch)
-    with tempfile.TemporaryDirectory() as folder:
-        prefix = os.path.join(folder, 'float')
-        block.export(prefix)
-        return mx.model.load_checkpoint(prefix, 0)
 
 
 def leave_out(layers, harm, attempt, is_enough):

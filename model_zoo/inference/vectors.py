@@ -23,6 +23,17 @@ def unit_vectors(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
+def sentence_functions(modules, tokenizer, prompt):
+    """Return the functions of sentence-transformers' modules: of a text, and of its states."""
+    # the prompt's ids without the last one, which is [SEP]
+    skip = len(tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
+
+    def prepare(text):
+        return (prompt + text).lower() if modules.lowers else prompt + text
+
+    return prepare, lambda states: modules.vector(states, skip)
+
+
 class Vectors(Pipeline):
     """A pipeline whose texts become one vector, in a way of its options' `pooling`.
 
@@ -35,28 +46,23 @@ class Vectors(Pipeline):
 
     def __init__(self, opened, *args, **options):
         super().__init__(opened, *args, **options)
-        self._modules = modules_of(self.files) or SentenceModules()
-        self._modules.units(self.block.config.units)  # they fit together
-        self._prompt = self._modules.prompt()
-        # its ids without the last one, which is [SEP]
-        self._skip = len(self.tokenizer.encode(self._prompt).input_ids) - 1 if self._prompt else 0
+        modules = modules_of(self.files) or SentenceModules()
+        modules.units(self.block.config.units)  # they fit together
+        self._own = sentence_functions(modules, self.tokenizer, modules.prompt())
+        self._own_length = modules.max_length
 
     def _prepared(self, text, options):
-        text = self._text(text)
-        if options.pooling == 'model':
-            text = self._prompt + text
-            return text.lower() if self._modules.lowers else text
-        return text
+        prepare, _ = self._own
+        return prepare(self._text(text)) if options.pooling == 'model' else self._text(text)
 
     def _rows(self, items, options, meter=None):
-        own = self._modules.max_length if options.pooling == 'model' else None
+        own = self._own_length if options.pooling == 'model' else None
         length = min(filter(None, (own, self.max_length)), default=None)
         return super()._rows(items, options, meter, length)
 
     def _vector(self, states, pooling):
-        if pooling == 'model':
-            return self._modules.vector(states, self._skip)
-        return pool(states, pooling)
+        _, vector = self._own
+        return vector(states) if pooling == 'model' else pool(states, pooling)
 
 
 class FeatureExtraction(Vectors):

@@ -83,18 +83,13 @@ class SelfAttention(MixedPrecision, HybridBlock):
         self._make_projections(len(config.kept_heads(layer)))
 
     def _make_projections(self, num_heads):
-        self._num_heads = num_heads
+        self.num_heads = num_heads  # after pruning
         inner, units, initializer = num_heads * self._head_size, self._units, self._initializer
         with self.name_scope():
             self.qkv = Dense(3 * inner, units, initializer, prefix='qkv_')
             if self.joins_parameters:
                 self.qkv.weight.joined = self.qkv.bias.joined = (3, self._head_size)
             self.proj = Dense(units, inner, initializer, prefix='proj_')
-
-    @property
-    def num_heads(self):
-        """Number of heads after pruning."""
-        return self._num_heads
 
     def prune(self, keep):
         """Keep only the heads at positions `keep`, an ascending list of at least one."""
@@ -120,7 +115,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
         if uses_standard_operators():
             return self._standard(F, x, mask)
-        heads = self._num_heads
+        heads = self.num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
@@ -136,7 +131,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
     def _standard_parts(self, F, x, axes):
         """Return query, key and value, (B, L, heads, size), each in an order of axes."""
-        heads, size = self._num_heads, self._head_size
+        heads, size = self.num_heads, self._head_size
         weight = F.reshape(self.qkv.weight.var(), shape=(heads, 3, size, -1))
         bias = F.reshape(self.qkv.bias.var(), shape=(heads, 3, size))
         parts = []
@@ -154,7 +149,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
             scores = F.broadcast_add(scores, mask)
         probabilities = F.softmax(scores, axis=-1)
         context = F.transpose(F.linalg.gemm2(probabilities, value), axes=(0, 2, 1, 3))
-        context = F.reshape(context, shape=(0, 0, self._num_heads * self._head_size))
+        context = F.reshape(context, shape=(0, 0, self.num_heads * self._head_size))
         return self.proj(context), probabilities
 
     def _probabilities(self, F, scores, mask, head_mask):
@@ -162,7 +157,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
         if mask is not None:
             scores = scores + mask
         probabilities = self.dropout(F.softmax(scores, axis=-1))
-        by_head = F.reshape(probabilities, shape=(-1, self._num_heads, 0, 0), reverse=True)
+        by_head = F.reshape(probabilities, shape=(-1, self.num_heads, 0, 0), reverse=True)
         if head_mask is not None:
             by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(1, -1, 1, 1)))
             probabilities = F.reshape(by_head, shape=(-3, 0, 0))
@@ -216,7 +211,7 @@ class CausalSelfAttention(SelfAttention):
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         if uses_standard_operators():
             return self._standard(F, x, mask, past)
-        heads = self._num_heads
+        heads = self.num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         query, key, value = self._split(F, qkv)  # (B, heads, L, size) each
         if past is None:
@@ -251,7 +246,7 @@ class CausalSelfAttention(SelfAttention):
 
     def _split(self, F, qkv):
         """Return the query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
-        by_head = F.reshape(qkv, shape=(0, 0, self._num_heads, 3, -1))
+        by_head = F.reshape(qkv, shape=(0, 0, self.num_heads, 3, -1))
         by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
         return unstack(F, by_head, 3)
 
@@ -276,8 +271,8 @@ class CausalSelfAttention(SelfAttention):
             F, F.batch_dot, value_cache, F.expand_dims(past, 2)
         )  # (B * heads, size, 1)
         context = context + F.broadcast_mul(value, F.expand_dims(current, 2))
-        context = F.reshape(context, shape=(1, -1, self._num_heads * self._head_size))
-        heads = (-1, self._num_heads)
+        context = F.reshape(context, shape=(1, -1, self.num_heads * self._head_size))
+        heads = (-1, self.num_heads)
         key = F.reshape(key, shape=(*heads, 1, self._head_size))
         value = F.reshape(value, shape=(*heads, self._head_size, 1))
         return self.proj(context), key, value

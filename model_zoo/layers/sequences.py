@@ -82,5 +82,6 @@ def without_padding(F, labels, valid_length):
         return labels
     if is_mask(valid_length):
         return F.where(F.cast(valid_length[0], 'float32'), labels, -F.ones_like(labels))
-    lengths, options = F.cast(valid_length, 'float32'), {'use_sequence_length': True, 'value': -1}
-    return F.SequenceMask(labels, sequence_length=lengths, axis=1, **options)
+    lengths = F.cast(valid_length, 'float32')
+    options = {'use_sequence_length': True, 'value': -1, 'axis': 1}
+    return F.SequenceMask(labels, sequence_length=lengths, **options)

@@ -15,8 +15,8 @@ from .catalogue import (
     resolve,
     resolve_alias,
 )
-from .download import default_root
-from .files import Files, SourceError
+from .download import SourceError, default_root
+from .files import Files
 from .find import find_files, names_files, no_weights, places_of
 from .places import is_place, local_path
 

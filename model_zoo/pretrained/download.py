@@ -20,8 +20,8 @@ __all__ = ['check_hash', 'download']
 logger = logging.getLogger(__name__)
 
 
-class DownloadError(PretrainedNotFoundError):
-    """A file that can't be downloaded; the message says why."""
+class SourceError(PretrainedNotFoundError):
+    """A place doesn't have the files, or can't give them; the message says why."""
 
 
 def default_root():
@@ -30,17 +30,17 @@ def default_root():
 
 
 def check_hash(path, known_hash, cure):
-    """Raise DownloadError if a file's content isn't what it should be.
+    """Raise SourceError if a file's content isn't what it should be.
 
     `known_hash` is an algorithm of hashlib and the expected digest, such as ``'sha1:...'``.
     """
     algorithm, _, digest = known_hash.partition(':')
-    with reporting(repr(path), error_class=DownloadError):
+    with reporting(repr(path), error_class=SourceError):
         found = sha256_of(path, algorithm)
     if found != digest:
         problem = f'{path} is damaged: its {algorithm} is {found}, not {digest}; {cure}'
         logger.warning('%s', problem)
-        raise DownloadError(problem)
+        raise SourceError(problem)
 
 
 def download(url, path, known_hash=None, member=None):
@@ -54,9 +54,9 @@ def download(url, path, known_hash=None, member=None):
     make_writable_dir(folder)
     cure = '; free some space there or choose another folder'
     lock = filelock.FileLock(os.path.join(folder, f'.{name}.lock'))
-    with reporting(f'cannot write {path!r}', cure, DownloadError), lock:
+    with reporting(f'cannot write {path!r}', cure, SourceError), lock:
         if os.path.exists(path):
-            with contextlib.suppress(DownloadError):
+            with contextlib.suppress(SourceError):
                 if known_hash:
                     check_hash(path, known_hash, 'it is downloaded again')
                 return path
@@ -81,6 +81,6 @@ def _retrieve(url, folder, member):
         with zipfile.ZipFile(path) as archive:
             return archive.extract(member, folder)
     except requests.ConnectionError as error:
-        raise DownloadError(f'{url}: the server cannot be reached (no network?)') from error
+        raise SourceError(f'{url}: the server cannot be reached (no network?)') from error
     except Exception as error:  # of requests, pooch, zipfile or zlib
-        raise DownloadError(f'{url}: {error}') from error
+        raise SourceError(f'{url}: {error}') from error

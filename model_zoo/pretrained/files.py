@@ -9,22 +9,9 @@ import dataclasses
 import os
 from typing import Any, NamedTuple
 
-from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
-from ..errors import InputError, PretrainedNotFoundError, reporting
+from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
+from ..errors import InputError, reporting
 from ..util.reading import check_json, read_json
-
-__all__ = [
-    'BESIDE_VOCAB',
-    'BPE_NAMES',
-    'GENERATION_CONFIG',
-    'MODULES_NAME',
-    'ONNX_NAME',
-    'SENTENCE_CONFIGS',
-    'TOKENIZER_CONFIG',
-    'VOCAB_NAMES',
-    'Module',
-    'modules_in_folder',
-]
 
 #: name of the file
 MODULES_NAME = 'modules.json'
@@ -87,8 +74,7 @@ BESIDE_VOCAB = (
     'added_tokens.json',
     'special_tokens.txt',
 )
-#: endings of vocabularies
-VOCAB_ENDINGS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
+_VOCAB_ENDINGS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,12 +99,7 @@ class Files:
     special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
     modules: str | None = None
-    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-    def with_config(self, path):
-        """Return these files with another configuration."""
-        fields = read_json(path, 'the configuration', dict)
-        return dataclasses.replace(self, config=os.fspath(path), fields=fields)
+    fields: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     def with_vocab_of(self, files):
         """Return these files with the vocabulary of others, and what is known about it."""
@@ -135,12 +116,10 @@ def files_in_folder(folder, format=None):
         For example a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or
         OpenAI's releases. For a model of sentence-transformers, the files are its transformer's.
     """
-    modules, said, names = None, {}, set()
-    with contextlib.suppress(OSError):
-        names.update(os.listdir(folder))
-    if MODULES_NAME in names and (parts := modules_in_folder(folder)):
+    modules, said = None, {}
+    if os.path.isfile(os.path.join(folder, MODULES_NAME)) and (parts := modules_in_folder(folder)):
         modules, folder = folder, os.path.join(folder, parts[0].path)
-        names = set(os.listdir(folder))
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
     with contextlib.suppress(InputError):  # opening the tokenizer reports it
         said = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
     lower, padding = said.get('do_lower_case'), said.get('padding_token')
@@ -156,5 +135,15 @@ def files_in_folder(folder, format=None):
     )
 
 
-class SourceError(PretrainedNotFoundError):
-    """A place doesn't have the files; the message says why."""
+def files_beside(path):
+    """Return a file of weights or of a vocabulary, and the other files in its folder."""
+    if not os.path.exists(path) and os.path.isfile(path + '.index'):
+        path += '.index'
+    if not os.path.isfile(path):
+        raise InputError(f'no such file or folder: {path!r}')
+    folder, name = os.path.split(path)
+    files = files_in_folder(folder or '.')
+    is_vocab = name.endswith(_VOCAB_ENDINGS) or name in VOCAB_NAMES
+    if is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES):
+        return dataclasses.replace(files, weights=None, vocab=path)
+    return dataclasses.replace(files, weights=path)

@@ -13,15 +13,8 @@ from mxnet.gluon.model_zoo import model_store
 from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias, list_pretrained
-from .download import check_hash, default_root, download
-from .files import (
-    ONNX_NAME,
-    VOCAB_ENDINGS,
-    VOCAB_NAMES,
-    Files,
-    SourceError,
-    files_in_folder,
-)
+from .download import SourceError, check_hash, default_root, download
+from .files import ONNX_NAME, VOCAB_NAMES, Files, files_beside, files_in_folder
 from .places import is_place, local_path
 
 __all__ = ['in_repository']
@@ -44,49 +37,43 @@ def in_repository(entry):
     return all(_tables_of(entry)[:2])
 
 
-def _gluon_files(entry, root, weights):
-    """Return (path in the cache, URL, checksum) of vocabulary and weights, and the `Files`.
-
-    The vocabulary is small and comes first, so that a repository that can't be reached shows soon.
-    """
-    if not in_repository(entry):
-        raise SourceError('it does not have these weights')
-    weights_sha1, vocab_sha1, extension, _ = _tables_of(entry)
-    repository = (os.environ.get('MXNET_GLUON_REPO') or _REPOSITORY).rstrip('/')
-    parts = []
-    for folder, name, sha1, end in (
-        ('dataset/vocab', entry.vocab_name, vocab_sha1, extension),
-        ('models', entry.full_name, weights_sha1, '.params'),
-    ):
-        stem = f'{name}-{sha1[:8]}'
-        path, url = os.path.join(root, stem + end), f'{repository}/gluon/{folder}/{stem}.zip'
-        parts.append((path, url, f'sha1:{sha1}'))
-    files = Files(weights=parts[1][0], vocab=parts[0][0])
-    return parts if weights else parts[:1], files
-
-
 # Places. Each function returns the files of `entry`: weights and vocabulary together, because the
 # order of a model's tokens differs between places. SourceError says why there are none. `check`
 # verifies checksums.
 
 
-def _in_cache(entry, root, weights, check):
-    """Find files under GluonNLP's names, or in a folder with the entry's name."""
-    folder = os.path.join(root, entry.full_name)
-    files = files_in_folder(folder)
-    if files.vocab and (files.weights or not weights):
-        return files
+def _from_gluonnlp(entry, root, weights, check, is_here=False):
+    """Download from GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``).
+
+    With `is_here`, files are found that have been downloaded, or in a folder with the entry's name.
+    """
+    problem = 'it does not have these weights'
+    if is_here:
+        folder = os.path.join(root, entry.full_name)
+        files = files_in_folder(folder)
+        if files.vocab and (files.weights or not weights):
+            return files
+        problem = f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
     if not in_repository(entry):
-        raise SourceError(
-            f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
-        )
-    parts, files = _gluon_files(entry, root, weights)
-    for path, _, known_hash in parts:
-        if not os.path.isfile(path):
+        raise SourceError(problem)
+    weights_sha1, vocab_sha1, extension, _ = _tables_of(entry)
+    # the vocabulary is small and comes first: a repository that can't be reached shows soon
+    parts = [('dataset/vocab', entry.vocab_name, vocab_sha1, extension)]
+    if weights:
+        parts.append(('models', entry.full_name, weights_sha1, '.params'))
+    repository = (os.environ.get('MXNET_GLUON_REPO') or _REPOSITORY).rstrip('/')
+    paths = []
+    for folder, name, sha1, end in parts:
+        stem, known_hash = f'{name}-{sha1[:8]}', f'sha1:{sha1}'
+        path, url = os.path.join(root, stem + end), f'{repository}/gluon/{folder}/{stem}.zip'
+        if not is_here:
+            download(url, path, known_hash, stem + end)
+        elif not os.path.isfile(path):
             raise SourceError(f'there is no {path!r}')
-        if check:
+        elif check:
             check_hash(path, known_hash, 'remove it')
-    return files
+        paths.append(path)
+    return Files(weights=paths[1] if weights else None, vocab=paths[0])
 
 
 def _in_package(entry, root, weights, check):
@@ -107,14 +94,6 @@ def _in_package(entry, root, weights, check):
     return dataclasses.replace(files_in_folder(folder), weights=path)
 
 
-def _in_repository(entry, root, weights, check):
-    """Download from GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``)."""
-    parts, files = _gluon_files(entry, root, weights)
-    for path, url, known_hash in parts:
-        download(url, path, known_hash, os.path.basename(path))
-    return files
-
-
 def _on_hub(entry, root, weights, check, is_here=False):
     from .hub import find  # huggingface_hub takes a while to import
 
@@ -123,12 +102,12 @@ def _on_hub(entry, root, weights, check, is_here=False):
 
 #: name -> place on this machine, in the order of the search
 HERE = {
-    'cache': _in_cache,
+    'cache': functools.partial(_from_gluonnlp, is_here=True),
     'Python package': _in_package,
     "Hugging Face hub's cache": functools.partial(_on_hub, is_here=True),
 }
 #: name -> place elsewhere, from which files are downloaded
-ELSEWHERE = {"GluonNLP's repository": _in_repository, 'Hugging Face hub': _on_hub}
+ELSEWHERE = {"GluonNLP's repository": _from_gluonnlp, 'Hugging Face hub': _on_hub}
 
 
 def places_of(entry, root):
@@ -212,18 +191,7 @@ def find_files(
     path, source = os.path.expanduser(os.fspath(path)), 'path'
     if not os.path.isdir(path):
         path, source = local_path(path, weights, root)
-    if os.path.isdir(path):
-        files = files_in_folder(path, format)
-    else:
-        if not os.path.exists(path) and os.path.isfile(path + '.index'):
-            path += '.index'
-        if not os.path.isfile(path):
-            raise InputError(f'no such file or folder: {path!r}')
-        folder, name = os.path.split(path)
-        is_vocab = name.endswith(VOCAB_ENDINGS) or name in VOCAB_NAMES
-        is_vocab = is_vocab or (name.endswith('.json') and name not in WEIGHTS_NAMES)
-        given = {'weights': None, 'vocab': path} if is_vocab else {'weights': path}
-        files = dataclasses.replace(files_in_folder(folder or '.'), **given)
+    files = files_in_folder(path, format) if os.path.isdir(path) else files_beside(path)
     files = dataclasses.replace(files, source=source)
     if weights and files.weights is None:
         onnx_file = os.path.join(path, ONNX_NAME)

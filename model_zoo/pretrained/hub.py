@@ -5,7 +5,8 @@ import posixpath
 import warnings
 
 from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
-from .download import check_hash
+from ..errors import reporting
+from .download import SourceError, check_hash
 from .files import (
     BESIDE_VOCAB,
     BPE_NAMES,
@@ -13,7 +14,6 @@ from .files import (
     MODULES_NAME,
     SENTENCE_CONFIGS,
     VOCAB_NAMES,
-    SourceError,
     files_in_folder,
     modules_in_folder,
 )
@@ -128,10 +128,9 @@ def _get_model(name, revision, weights, local):
 
 
 def _ask(method, name, revision, **options):
-    try:
+    # errors of the library, requests or httpx
+    with reporting(_address(name, revision), error_class=SourceError, errors=Exception):
         return method(name, revision=revision, **options)
-    except Exception as error:  # of the library, requests or httpx
-        raise SourceError(f'{_address(name, revision)}: {error}') from error
 
 
 def _address(name, revision):

@@ -51,7 +51,10 @@ class Labels:
     def of(cls, model, files):
         """Return what a model's `Files` say."""
         fields = files.fields
-        names, task = _names({**fields, **_fields_beside(files)}, model), None
+        graph, beside = _EXPORTED.fullmatch(files.weights or ''), {}
+        if graph:  # `write_labels` wrote beside it
+            beside = read_json(f'{graph[1]}-labels.json', shape=dict, default={})
+        names, task = _names({**fields, **beside}, model), None
         if isinstance(fields.get('finetuning_task'), str):
             task = fields['finetuning_task'] or None
         order, reason = label_order(files)
@@ -102,12 +105,6 @@ def _names(fields, model):
     if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
         raise InputError(f'{model!r}: id2label must be as {{"0": "bad"}}, not {labels!r:.200}')
     return tuple(str(labels[str(number)]) for number in range(len(labels)))
-
-
-def _fields_beside(files):
-    """Return what `write_labels` wrote beside an exported graph."""
-    match = _EXPORTED.fullmatch(files.weights or '')
-    return read_json(f'{match[1]}-labels.json', shape=dict, default={}) if match else {}
 
 
 def write_labels(prefix, names):

@@ -15,8 +15,7 @@ from ..util import remote
 from ..util.files import make_writable_dir
 from ..util.reading import sha256_of
 from .catalogue import is_alias
-from .download import default_root, download
-from .files import SourceError
+from .download import SourceError, default_root, download
 
 __all__ = ['copy_of', 'unpacked']
 
@@ -66,21 +65,17 @@ def local_path(name, weights=True, root=None):
         with reporting(f'cannot read {path!r}', error_class=PretrainedNotFoundError):
             path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
     elif not os.path.exists(path):
-        return _from_hub(path, weights), 'Hugging Face hub'
+        from .hub import fetch  # huggingface_hub takes a while to import
+
+        match = _REPOSITORY.fullmatch(path)
+        problem = f'{path!r}: no such folder, no name of pretrained weights, and on the hub'
+        with reporting(problem, error_class=PretrainedNotFoundError, errors=SourceError):
+            return fetch(match['name'], match['revision'], weights), 'Hugging Face hub'
     return (unpacked(path, root) if _is_archive(path) else path), source
 
 
 def _is_archive(name):
     return name.lower().endswith(_ARCHIVES)
-
-
-def _from_hub(name, weights):
-    from .hub import fetch  # huggingface_hub takes a while to import
-
-    match = _REPOSITORY.fullmatch(name)
-    problem = f'{name!r}: no such folder, no name of pretrained weights, and on the hub'
-    with reporting(problem, error_class=PretrainedNotFoundError, errors=SourceError):
-        return fetch(match['name'], match['revision'], weights)
 
 
 def copy_of(url, folder):
@@ -124,10 +119,9 @@ def unpacked(path, root):
     def fill(new):
         # what would lead out of the folder is refused (tar) or left out (zip)
         options = {} if path.endswith('.zip') else {'filter': 'data'}
-        try:
+        # errors of tarfile, zipfile, zlib, lzma or bz2
+        with reporting(f'{path!r} is damaged or refused', errors=Exception):
             shutil.unpack_archive(path, new, **options)
-        except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
-            raise InputError(f'{path!r} is damaged or refused: {error}') from error
 
     with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]

@@ -16,14 +16,7 @@ from ..util.files import write_json
 from ..util.reading import check_json, read_json
 from .files import MODULES_NAME, SENTENCE_CONFIGS, TOKENIZER_CONFIG, modules_in_folder
 
-__all__ = [
-    'KNOWN',
-    'SentenceModules',
-    'copy_sentence_modules',
-    'modules_of',
-    'normalized',
-    'write_sentence_modules',
-]
+__all__ = ['SentenceModules', 'modules_of', 'write_sentence_modules']
 
 #: ways to make one vector of many, in the order in which several are joined
 _MODES = {

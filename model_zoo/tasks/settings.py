@@ -280,11 +280,8 @@ class MaskedLMSettings(
     num_workers: int = setting(1, 'processes; 0: a thread of this one', 'free', at_least=0)
 
     def derived(self):
-        return {
-            **super().derived(),
-            'pregenerated_data': _samples_in(self.pregenerated_data),
-            'dev_data': _samples_in(self.dev_data),
-        }
+        samples = {name: vars(self)[name] for name in ('pregenerated_data', 'dev_data')}
+        return {**super().derived(), **{n: _samples_in(path) for n, path in samples.items()}}
 
 
 class PretrainingSettings(
@@ -358,8 +355,6 @@ class PretrainingSettings(
         if not (self.train_file or self.dev_file or self.synthetic_data):
             raise InputError('give `train_file` to train, `dev_file` to evaluate, or both')
         if self.phase2 and self.start_step < self.phase1_num_steps:
-            raise InputError(
-                f'{self.start_step} counts the steps of both phases: it must be at least '
-                f'`phase1_num_steps` {self.phase1_num_steps}',
-                field='start_step',
-            )
+            first = f'`phase1_num_steps` {self.phase1_num_steps}'
+            problem = f'{self.start_step} counts both phases, and must be at least {first}'
+            raise InputError(problem, field='start_step')

@@ -706,11 +706,12 @@ class SquadTask(Task):
 
     def score(self, data, outputs):
         """Compute the official metrics."""
-        questions, predictions = data.rows, outputs.predictions
-        by_characters = self._by_characters(data)
+        return self._scores(data, outputs.predictions, outputs.null_odds)
+
+    def _scores(self, data, predictions, null_odds=None):
         if self.settings.version_2:
-            return score_v2(questions, predictions, by_characters, outputs.null_odds)
-        return score_v1(questions, predictions, by_characters)
+            return score_v2(data.rows, predictions, self._by_characters(data), null_odds)
+        return score_v1(data.rows, predictions, self._by_characters(data))
 
     def _by_characters(self, data):
         given = self.settings.f1_characters
@@ -742,8 +743,7 @@ class SquadTask(Task):
             share = sum(each['probability'] for each in itertools.compress(nbest, right))
             text = f'{question.text} — {data.rows.paragraphs[question.paragraph]}'
             rows.append((text, label, answer, -math.log(min(max(share, 1e-6), 1))))
-        score = score_v2 if self.settings.version_2 else score_v1
-        baseline = score(data.rows, dict.fromkeys(outputs.predictions, ''), by_characters)
+        baseline = self._scores(data, dict.fromkeys(outputs.predictions, ''))
         return error_analysis(*map(list, zip(*rows)), baseline, 'no answer')
 
     def results(self):

@@ -101,14 +101,11 @@ class Splitter:
 
     A subclass has ``tokenize(text)``, ``align(text)``, the words with the spans of their
     characters, and ``_agrees(char)``: whether the library treats a character in any context as the
-    class does.
+    class does. `_same` and `_differing` are the sets of the characters that are known.
     """
 
     # words that aren't split, and those of them that lower-casing may produce
     _whole = _lower_whole = ()
-
-    def __init__(self):
-        self._same, self._differing = set(), set()
 
     def suits_rust(self, text):
         """Return whether the library finds the same words in `text`."""
@@ -147,7 +144,7 @@ class BasicTokenizer(Splitter):
         strip_accents=None,
         tokenize_chinese_chars=True,
     ):
-        super().__init__()
+        self._same, self._differing = set(), set()
         self.do_lower_case = bool(do_lower_case)
         self.strip_accents = self.do_lower_case if strip_accents is None else bool(strip_accents)
         self.tokenize_chinese_chars = bool(tokenize_chinese_chars)

@@ -111,7 +111,6 @@ class BPETokenizer(Tokenizer):
     """
 
     kinds = ('bpe',)
-    suffix = ''  # that the last symbol of each word has
     _default_pad_id = 0
     _frames = NO_FRAMES
 

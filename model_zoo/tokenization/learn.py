@@ -34,9 +34,8 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
         raise InputError(f'a vocabulary of {size} byte pairs is too small: use at least {least}')
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    options = {'initial_alphabet': alphabet, 'show_progress': False}
-    options['special_tokens'] = list(special_tokens)
-    trainer = trainers.BpeTrainer(vocab_size=size, **options)
+    tokens = {'initial_alphabet': alphabet, 'special_tokens': list(special_tokens)}
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, **tokens)
     tokenizer.train_from_iterator((line for _, line in read_lines(path)), trainer)
     tokenizer.model.save(make_writable_dir(folder))
     return os.path.join(folder, next(iter(BPE_NAMES)))

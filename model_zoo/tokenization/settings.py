@@ -10,12 +10,12 @@ import os
 from typing import Annotated, Any
 
 import tokenizers
-from pydantic import ConfigDict, Field, PlainValidator, create_model
+from pydantic import Field, PlainValidator, ValidationError, create_model
 from tokenizers import AddedToken
 
-from ..errors import InputError, reporting
+from ..errors import InputError
 from ..pretrained.files import TOKENIZER_CONFIG
-from ..util.fields import Fields, Flag, Number, Text
+from ..util.fields import Flag, Number, Text, refusal
 from ..util.reading import read_json
 from .library_files import steps_of
 from .vocab import ROLES
@@ -39,10 +39,6 @@ SWITCHES = (
 )
 
 
-class _AnyFields(Fields):
-    model_config = ConfigDict(extra='ignore')
-
-
 def _added_token(value):
     """Make a token of its text, or of its fields in the files."""
     fields = {'content': value} if isinstance(value, str) else value
@@ -59,7 +55,6 @@ _Extra = list[_Token | None] | dict[str, _Token | None] | None
 # the files' fields that are used, with the content of added_tokens.json
 _Files = create_model(
     '_Files',
-    __base__=_AnyFields,
     tokenizer_class=(Text | None, None),
     max_len=(_Length | None, None),
     model_max_length=(_Length | None, None),
@@ -109,8 +104,10 @@ class TokenizerSettings:
             fields = {'tokenizer_class': config['tokenizer_class'], **fields}
         if os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
             added = {}
-        with reporting(f'{paths[0]!r}', errors=InputError):
-            files = dict(_Files.read({**special, **fields, 'added': added}))
+        try:
+            files = dict(_Files.model_validate({**special, **fields, 'added': added}))
+        except ValidationError as error:
+            raise InputError(f'{paths[0]!r}: {refusal(error)}') from None
         roles = {role: files[f'{role}_token'] for role in ROLES if files[f'{role}_token']}
         tokens = [*roles.values()]
         for name in ('additional_special_tokens', 'extra_special_tokens'):
@@ -159,7 +156,8 @@ class TokenizerSettings:
                     step['add_prefix_space'] = space
         known = {token['content'] for token in content.get('added_tokens') or ()}
         rust = tokenizers.Tokenizer.from_str(json.dumps(content))
-        for content, (token, number) in sorted(self.added.items(), key=_by_id):
+        by_id = sorted(self.added.items(), key=lambda item: (item[1][1] is None, item[1][1] or 0))
+        for content, (token, number) in by_id:
             # without an id, or a place in the vocabulary, the model has no vector for it
             if content in known or (number is None and rust.token_to_id(content) is None):
                 continue
@@ -170,8 +168,3 @@ class TokenizerSettings:
                     f'{rust.token_to_id(content)}: the ids between have no tokens'
                 )
         return rust
-
-
-def _by_id(item):
-    _, (_, number) = item
-    return number is None, number or 0

@@ -109,6 +109,8 @@ eos_token_id : int or None
 
     #: kinds of vocabularies (`VocabFile.kind`) that the class reads
     kinds = ('tokenizers',)
+    #: ending of a word's last symbol in byte pairs
+    suffix = ''
     #: positions of the released models
     pretrained_max_len = UNLIMITED
     #: whether the library's tokenizers of the kind are less exact

@@ -57,7 +57,9 @@ class VocabFile:
 
     def __init__(self, files, do_lower_case=None):
         self.path, self._files = files.vocab, files
-        self.said_lower_case = files.do_lower_case if do_lower_case is None else do_lower_case
+        self._said_lower_case = files.do_lower_case if do_lower_case is None else do_lower_case
+        if self._said_lower_case is not None:
+            self.do_lower_case = self._said_lower_case
         folder, name = os.path.split(self.path)
         extension = os.path.splitext(name)[1]
         self.kind = _KINDS.get(name) or _KINDS.get(extension, 'gluonnlp')
@@ -71,13 +73,13 @@ class VocabFile:
         folder = os.path.dirname(self.path)
         others = (os.path.join(folder, name) for name in VOCAB_NAMES)
         files = (dataclasses.replace(self._files, vocab=p) for p in others if os.path.isfile(p))
-        files = (VocabFile(each, self.said_lower_case) for each in files)
+        files = (VocabFile(each, self._said_lower_case) for each in files)
         return next((file for file in files if file.kind in kinds), self)
 
     @functools.cached_property
     def settings(self):
         """The `TokenizerSettings` beside the file, with what else is known of it."""
-        return TokenizerSettings.read(os.path.dirname(self.path), self.said_lower_case)
+        return TokenizerSettings.read(os.path.dirname(self.path), self._said_lower_case)
 
     @property
     def model_kind(self):
@@ -96,8 +98,6 @@ class VocabFile:
     @functools.cached_property
     def do_lower_case(self):
         """Whether texts are lowered. Default: whether all tokens are in lower case."""
-        if self.said_lower_case is not None:
-            return self.said_lower_case
         if self.kind not in _OF_BERT:
             return False  # their tokenizers find it out
         tokens = self.vocab.idx_to_token

@@ -18,10 +18,8 @@ def check_array(name, array, shape, low=None, high=None):
         raise InputError(f'{name} must be an NDArray, not a {type(array).__name__}')
     if array.stype != 'default':
         raise InputError(f"{name} is sparse ({array.stype}): pass {name}.tostype('default')")
-    if 0 in array.shape:
-        raise InputError(f'{name} is empty: it has shape {array.shape}')
-    sizes = zip(shape, array.shape)
-    if len(array.shape) != len(shape) or any(size not in (-1, actual) for size, actual in sizes):
+    fits = [size == actual or (size == -1 and actual) for size, actual in zip(shape, array.shape)]
+    if len(array.shape) != len(shape) or not all(fits):
         expected = ', '.join('any' if size == -1 else str(size) for size in shape)
         raise InputError(f'{name} must have shape ({expected}), but has {array.shape}')
     if low is None or array.context.device_type == 'gpu':
@@ -38,11 +36,10 @@ def check_array(name, array, shape, low=None, high=None):
 
 def check_gpu(number, field):
     """Raise InputError, naming the field, if MXNet has no GPU of this number."""
-    if not mx.runtime.Features().is_enabled('CUDA'):
-        raise InputError(f'{number}: this build of MXNet has no GPU support', field=field)
-    count = mx.context.num_gpus()
+    count = mx.context.num_gpus() if mx.runtime.Features().is_enabled('CUDA') else 0
     if not 0 <= number < count:
-        raise InputError(f'{number}: this machine has {count} GPU(s), numbered from 0', field=field)
+        problem = f'{number}: this MXNet can use {count} GPU(s), numbered from 0'
+        raise InputError(problem, field=field)
 
 
 def flatten(outputs):

@@ -37,7 +37,7 @@ class Fields(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise _refusal(error.errors(include_url=False)) from None
+            raise refusal(error) from None
 
 
 class CallOptions(Fields):
@@ -59,15 +59,14 @@ def _without_numpy(value):
 
 def requirement(message):
     """Return a message of pydantic in this project's words, such as 'it must be at least 1'."""
-    words = {'Input should': 'it must', 'greater than or equal to': 'at least'}
-    words['less than or equal to'] = 'at most'
-    for theirs, ours in words.items():
-        message = message.replace(theirs, ours)
-    return message
+    message = message.replace('Input should', 'it must')
+    message = message.replace('greater than or equal to', 'at least')
+    return message.replace('less than or equal to', 'at most')
 
 
-def _refusal(errors):
+def refusal(error):
     """Return an error about the first problem; about all of a field that may have several types."""
+    errors = error.errors(include_url=False)
     first, name = errors[0], errors[0]['loc'][0]
     if first['type'] == 'missing':
         return InputError(f'{".".join(map(str, first["loc"]))} is missing')

@@ -32,6 +32,7 @@ from harness import Case, Contender, measure, rows_of, rst_table, run_apart, thr
 from inputs import bert_flops, read_sentences
 
 from model_zoo.app import cli
+from model_zoo.app.arguments import check_at_least_one
 from model_zoo.environment import cpu_flags
 from model_zoo.errors import InputError
 from model_zoo.util.files import write_json
@@ -94,34 +95,33 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('work', choices=OURS)
     add('--precision', nargs='+', default=['float32'], choices=PRECISIONS)
-    add('--only', nargs='+', default=(), metavar='TEXT', help='contenders whose names have it')
+    add('--only', nargs='+', default=(), metavar='TEXT', help='contenders with TEXT in their names')
     older = 'another version of this project, with the Python of its .venv; may be repeated'
     add('--checkout', action='append', default=[], metavar='DIR', help=older)
     add('--rounds', type=int, default=10, help='turns of each contender')
     add('--seconds', type=float, default=60, help='limit for one case')
-    add('--shapes', help='batch x length; of prompts with generation')
+    add('--shapes', help='batch x length, such as 8x128; for generation, of the prompts')
     add('--layers', type=int, default=12)
     add('--units', type=int, default=768, help="BERT's")
     add('--vocab_size', type=int, default=50257, help="GPT-2's")
-    add('--new_tokens', type=int, default=128, help='of generation')
-    add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder) and serving')
-    add('--file', help='of vectors and serving: one text per line')
-    add('--count', type=int, default=400, help='how many of the texts')
-    add('--max_len', type=int, default=256, help='in tokens, of vectors')
-    add('--clients', type=int, nargs='+', default=[1, 8, 64], help='of serving')
-    add('--requests', type=int, default=500, help='of serving, in a turn')
-    add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
+    add('--new_tokens', type=int, default=128, help='for generation')
+    add('--model', default='all-MiniLM-L6-v2', help='for vectors (a folder) and serving')
+    add('--file', help='for vectors and serving: one text per line')
+    add('--count', type=int, default=400, help='number of texts')
+    add('--max_len', type=int, default=256, help='in tokens, for vectors')
+    add('--clients', type=int, nargs='+', default=[1, 8, 64], help='for serving')
+    add('--requests', type=int, default=500, help='for serving, in a turn')
+    add('--cache', metavar='DIR', help='folder that keeps files for later runs')
     add('--json', metavar='FILE', help='file for the rows')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
     add('--page', metavar='FILE', help='page whose table is rewritten from the file of figures')
     # a plain object, which an older version's process can read
     args = argparse.Namespace(**vars(parser.parse_args(argv)))
     if args.table and args.work not in TITLES:
-        raise InputError(f'--table has no {args.work}; use --json')
+        raise InputError(f'has no {args.work}; use `json`', field='table')
     if args.work in ('vectors', 'serving') and not args.file:
-        raise InputError(f'{args.work} needs --file')
-    if args.rounds < 1:
-        raise InputError(f'--rounds {args.rounds}: must be at least 1')
+        raise InputError(f'is missing, which {args.work} needs', field='file')
+    check_at_least_one(args, 'rounds')
     return args
 
 
@@ -133,18 +133,13 @@ def contenders(args):
         for engine, (needs, precisions) in ENGINES.items()
     ]
     if args.work == 'training':
-        ours = [Kind('ours,', make, precisions=(*HALF, 'float16'))]
+        ours = [Kind('ours,', make, (), (*HALF, 'float16'))]
     here = [
-        Contender(
-            f'{kind.name} {precision}',
-            kind.make,
-            kind.needs,
-            {**kind.arguments, 'precision': precision},
-        )
+        Contender(f'{name} {precision}', make, needs, {**arguments, 'precision': precision})
         for kinds in (ours, PEERS[args.work])
         for precision in args.precision
-        for kind in kinds
-        if precision in kind.precisions
+        for name, make, needs, precisions, arguments in kinds
+        if precision in precisions
     ]
     older = [
         each._replace(name=f'{each.name} in {folder}', checkout=folder)
@@ -152,8 +147,9 @@ def contenders(args):
         for each in here
         if each.make == make
     ]
-    everyone = [*here, *older]
-    return [each for each in everyone if any(text in each.name for text in args.only or [''])]
+    return [
+        each for each in (*here, *older) if any(text in each.name for text in args.only or [''])
+    ]
 
 
 def cases(args):
@@ -209,7 +205,7 @@ def run(args):
             run_apart('gluon:write_gpt2', args)
         if args.work == 'serving':
             run_apart('gluon:write_classifier', args)
-        # a call of forward or a step is short; another one before it warms the caches
+        # a forward pass or a step is short; another one before it warms the caches
         warm = args.work in ('forward', 'training')
         compare = functools.partial(check, args.work) if args.work in BOUNDS else None
         return measure(everyone, what, args, warm, compare), unit

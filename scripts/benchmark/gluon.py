@@ -22,7 +22,7 @@ def _engine(options, block, engine, precision):
 
 
 def forward(options, engine, precision):
-    """BERT with random weights."""
+    """Run BERT with random weights."""
     from bert import BertConfig, BertModel
 
     block = BertModel(BertConfig(**bert_sizes(options)))
@@ -38,7 +38,7 @@ def forward(options, engine, precision):
 
 
 def vectors(options, engine, precision):
-    """Sentence vectors."""
+    """Compute sentence vectors."""
     from bert_embedding import BertEmbedding
 
     os.environ['MXNET_HOME'] = options.folder
@@ -62,7 +62,7 @@ def write_gpt2(options):
 
 
 def generation(options, engine, precision):
-    """Greedy generation by GPT-2."""
+    """Generate greedily with GPT-2."""
     from gpt2 import GPT2LMHeadModel
     from model_zoo.generation import generate
 
@@ -91,7 +91,7 @@ def write_classifier(options):
 
 
 def training(options, precision):
-    """A step as this project's scripts make it."""
+    """Train a step as this project's scripts do."""
     from bert import BertConfig, BertForSequenceClassification
     from model_zoo.training import Updater, Workers
 
@@ -113,7 +113,7 @@ def training(options, precision):
 
 
 def _step(compute, update):
-    """Return a step that waits for its end; `compute` gives the loss."""
+    """Return a step that waits for its end; `compute` returns the loss."""
 
     def step():
         with mx.autograd.record():
@@ -142,7 +142,7 @@ def _gluonnlp_block(options):
 
 
 def gluonnlp_forward(options, precision):
-    """BERT of GluonNLP."""
+    """Run GluonNLP's BERT."""
     block = _gluonnlp_block(options)
 
     def prepare(shape):
@@ -153,7 +153,7 @@ def gluonnlp_forward(options, precision):
 
 
 def gluonnlp_training(options, precision):
-    """A step as GluonNLP's own script makes it."""
+    """Train a step as GluonNLP's script does."""
     import gluonnlp
 
     block = gluonnlp.model.BERTClassifier(_gluonnlp_block(options), dropout=0.1)

@@ -40,11 +40,11 @@ class Contender(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Work that all contenders do in turn: `value` is passed to ``prepare``."""
+    """Work that all contenders do in turn; ``prepare`` receives its `value`."""
 
     label: str
     value: Any
-    work: float  # what is counted per second: operations, tokens, ...
+    work: float  # operations, tokens or the like, which are counted per second
 
 
 class Measured(NamedTuple):
@@ -53,7 +53,7 @@ class Measured(NamedTuple):
     case: Case
     contender: str
     seconds: list[float]
-    megabytes: float  # what the calls added to the process's peak memory
+    megabytes: float  # added to the process's peak memory
 
 
 class WorkerError(Exception):
@@ -237,7 +237,7 @@ def _time(call, warm):
 
 
 def _peak_memory():
-    """Return the most memory that this process has had, in MB; 0 if the system doesn't say."""
+    """Return this process's peak memory in MB; 0 if the system doesn't report it."""
     try:
         with open('/proc/self/status', encoding='ascii') as file:
             line = next(line for line in file if line.startswith('VmHWM'))

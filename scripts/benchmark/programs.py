@@ -17,14 +17,14 @@ PATIENCE = 1800  # seconds: a busy machine is slow, which isn't a failure
 
 
 def serve(options, engine, precision):
-    """``zoo serve``, and clients that send it texts."""
+    """Run ``zoo serve``, and clients that send it texts."""
     script = os.path.join(os.environ['PYTHONPATH'], 'scripts', 'serve.py')  # of the checkout
     flags = ['--engine', engine, '--precision', precision, '--port']
     return _clients(options, [sys.executable, script, f'model={options.classifier}', *flags])
 
 
 def serve_peer(options, precision):
-    """Transformers' pipeline behind Starlette, and the same clients."""
+    """Run transformers' pipeline behind Starlette, and the same clients."""
     code = f'import sys; sys.path.insert(0, {HERE!r}); import pytorch; pytorch.serve(*sys.argv[1:])'
     return _clients(options, [sys.executable, '-c', code, options.classifier])
 

@@ -15,7 +15,7 @@ def bert(options):
 
 
 def forward(options, precision):
-    """BERT of transformers."""
+    """Run transformers' BERT."""
     model = bert(options)
     if precision == 'int8':
         model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, torch.qint8)
@@ -35,7 +35,7 @@ def forward(options, precision):
 
 
 def vectors(options, precision):
-    """Sentence vectors of sentence-transformers."""
+    """Compute sentence vectors with sentence-transformers."""
     from sentence_transformers import SentenceTransformer, models
 
     encoder = models.Transformer(options.model, max_seq_length=options.max_len)
@@ -52,13 +52,13 @@ def vectors(options, precision):
 
 
 def generation(options, precision):
-    """Greedy generation by transformers' GPT-2."""
+    """Generate greedily with transformers' GPT-2."""
     import transformers
 
     model = transformers.GPT2LMHeadModel.from_pretrained(options.gpt2).eval()
     if precision == 'bfloat16':
         model = model.bfloat16()
-    model.generation_config.eos_token_id = None  # all continue after an end of text
+    model.generation_config.eos_token_id = None  # all texts continue after an end
 
     def prepare(shape):
         words = torch.from_numpy(prompts(shape, options.vocab_size))
@@ -76,7 +76,7 @@ def generation(options, precision):
 
 
 def training(options, precision):
-    """A step of transformers' classifier with torch's AdamW; bfloat16 by autocast."""
+    """Train a step of transformers' classifier with torch's AdamW; bfloat16 by autocast."""
     import transformers
 
     model = transformers.BertForSequenceClassification(

@@ -1,4 +1,4 @@
-"""Running the commands of the documentation, shortened, most of them in this process."""
+"""Run the commands of the documentation, shortened, most of them in this process."""
 
 import contextlib
 import io
@@ -23,18 +23,18 @@ NOT_RUN = {
     'git': 'it needs a network',
     'cd': 'each command is run in the folder of its page',
 }
-#: a command with such a word asks a server: its flags are checked, and
-#: tests/scripts/test_remote_runs.py runs the like
+#: a command with this word needs a server: only its flags are checked, and
+#: tests/scripts/test_remote_runs.py runs similar ones
 REMOTE = 's3://'
-#: looks at what there is: run as they are
+#: these only read files, and are run as they are
 LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
 PARSED_ONLY = ('scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', 'tests/oracle/')
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
-#: flags that take the place of a command's own, and aren't added where it hasn't got them
+#: flags that replace a command's own, and aren't added to others
 OPTIONAL = ('--max_length', '--learn_vocab', '--mem_len', '--tgt_len')
-#: script -> flags that make it short, each with a value, behind those of the command
+#: script -> flags, each with a value, that follow the command's own and shorten it
 SHORTENING = {
     'finetune_classifier': f'{TRAINING} --max_length 32',
     'finetune_squad': f'{TRAINING} --max_length 64 --max_query_length 16 --doc_stride 32',
@@ -75,12 +75,12 @@ def _text(stream):
 
 
 class Runner:
-    """Runs commands in the current folder.
+    """Run commands in the current folder.
 
     Parameters
     ----------
     short_data : callable
-        ``short_data(word) -> word``: puts a shortened copy in the place of a data set's file.
+        ``short_data(word) -> word``: replaces a data set's file by a shortened copy.
     """
 
     def __init__(self, short_data):
@@ -94,7 +94,7 @@ class Runner:
         ----------
         text : str
         output_matters : bool
-            Whether the page shows the output: then the command is run as it stands.
+            The page shows the output, so the command isn't shortened.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Runner:
         return self._run_main(self._module(script).main, argv)
 
     def _shortened(self, script, argv):
-        """The arguments for a short run on this machine."""
+        """Return the arguments for a short run on this machine."""
         name = pathlib.Path(script).stem
         if name not in SHORTENING:
             raise PageError(f'{script}: tests/docs/commands.py does not say how to shorten it')
@@ -145,7 +145,7 @@ class Runner:
         return argv + _fitting(extra, argv, name) + _data_that_is_downloaded(name, argv)
 
     def _module(self, script):
-        """The script as a module, and its folder on the path, as Python has it for a script."""
+        """Import a script, and add its folder to the path, as Python does for a script."""
         if script not in self._modules:
             path = ROOT / script
             if not path.is_file():
@@ -158,7 +158,7 @@ class Runner:
         return self._modules[script]
 
     def _parse(self, script, argv):
-        """Have the script parse its arguments, and no more."""
+        """Let the script parse its arguments, and stop it there."""
         parse_args = cli.Parser.parse_args
 
         def parse_only(parser, *args, **kwargs):
@@ -193,14 +193,14 @@ class Runner:
 
 
 def _script_of(command):
-    """The path of the file that ``zoo`` runs as `command`."""
+    """Return the path of the file that ``zoo`` runs as `command`."""
     zoo = load_script('zoo', ROOT / 'scripts')
     commands = zoo.list_commands()
     return os.path.relpath(commands[zoo.find(command, commands)], ROOT)
 
 
 def _without_gpus(argv):
-    """`argv` without the flags that need a GPU; ``--gpu`` has a value or none."""
+    """Return `argv` without the flags that need a GPU; ``--gpu`` has a value or none."""
     result, words = [], list(argv)
     while words:
         word = words.pop(0)
@@ -212,11 +212,11 @@ def _without_gpus(argv):
 
 
 def _fitting(extra, argv, name):
-    """Those of the flags `extra`, each with a value, that go with a command."""
+    """Return the flags of `extra`, each with a value, that fit a command."""
     left_out = {flag for flag in OPTIONAL if flag not in argv}
     if name == 'finetune_lm' and '--pregenerated_data' in argv:
-        left_out.add('--max_length')  # the samples have their length
-    if '--train_batch_size' in argv:  # of which --batch_size is a part
+        left_out.add('--max_length')  # the samples have a length
+    if '--train_batch_size' in argv:  # --batch_size is a part of it
         extra = [word.replace('--batch_size', '--train_batch_size') for word in extra]
     pairs = zip(extra[::2], extra[1::2])
     return [word for pair in pairs if pair[0] not in left_out for word in pair]

@@ -1,4 +1,4 @@
-"""What the examples of pages and docstrings find: made-up data, and weights under all names."""
+"""Made-up data, and weights under all names, for the examples of pages and docstrings."""
 
 import shutil
 
@@ -11,7 +11,7 @@ from model_zoo.pretrained import catalogue
 
 
 def optional(request, fixture):
-    """The value of a fixture, or None where it has the test skipped."""
+    """Return the value of a fixture, or None if it skips the test."""
     try:
         return request.getfixturevalue(fixture)
     except pytest.skip.Exception:
@@ -20,7 +20,7 @@ def optional(request, fixture):
 
 @pytest.fixture(scope='session')
 def shared(tmp_path_factory):
-    """Folder with what all pages share: made-up downloads, shortened data, a cache of weights."""
+    """The folder of made-up downloads, shortened data and a cache of weights for all pages."""
     folder = tmp_path_factory.mktemp('shared')
     places.make_downloads(folder / 'downloaded')
     return folder
@@ -46,14 +46,14 @@ def hub_cache(shared, tiny_models, minilm_dir):
 
 @pytest.fixture
 def registries(monkeypatch):
-    """What a page adds to the zoo is taken back after it."""
+    """Remove what a page adds to the zoo."""
     monkeypatch.setattr(zoo, '_BUILDERS', dict(zoo._BUILDERS))
     monkeypatch.setattr(catalogue, '_ENTRIES', dict(catalogue._ENTRIES))
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder that a page's blocks run in, and whose models don't stay on the disk."""
+    """The folder in which a page's blocks run; it is removed afterwards."""
     folder = tmp_path / 'page'
     folder.mkdir()
     yield folder

@@ -1,4 +1,4 @@
-"""Pages of the documentation: their code blocks, and what is run of them.
+"""Run the code blocks of the documentation's pages.
 
 The conventions, for README.rst and docs/**/*.rst:
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 RUN = ('python', 'console')
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|code|sourcecode|parsed-literal|doctest)::(.*)')
-# what is code, wherever it stands
+# code, wherever it stands
 _CODE = re.compile(
     r' *(\$ |>>> |(python3?|pip|make|horovodrun|bert-embedding|import) |from \S+ import )'
 )
@@ -44,7 +44,7 @@ class Block(NamedTuple):
 
 
 def find_blocks(text):
-    """The literal blocks of a page, as a list of Block."""
+    """Return the literal blocks of a page, as a list of Block."""
     lines, blocks, number = [line.rstrip() for line in text.splitlines()], [], 0
     while number < len(lines):
         line = lines[number]
@@ -72,7 +72,7 @@ def find_blocks(text):
 
 
 def find_faults(text):
-    """What of a page escapes the runner, as a list of 'line: what is wrong'."""
+    """Return the lines of code that the runner doesn't see, as a list of 'line: what is wrong'."""
     lines = [row for row in enumerate(text.splitlines(), 1) if row[1].startswith('>>> ')]
     for block in find_blocks(text):
         if block.kind not in RUN:
@@ -86,7 +86,7 @@ def find_faults(text):
 
 
 def _commands_of(block, name):
-    """The commands of a console block of the page `name`: (line, text, output)."""
+    """Yield (line, text, output) of each command of a console block of the page `name`."""
     if not block.text.startswith('$ '):
         raise PageError(f'{name}:{block.line}: a console block begins with "$ "')
     for match in re.finditer(r'^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)', block.text, re.MULTILINE):
@@ -109,7 +109,7 @@ def run_page(name, text, run_command):
     Raises
     ------
     PageError
-        If a block fails, or prints something else than the page says.
+        If a block fails, or its output differs from the page.
     """
     module = types.ModuleType('a_page_of_the_documentation')
     sys.modules[module.__name__] = module  # where pickle and dataclasses look for it
@@ -173,7 +173,7 @@ def _run_console(name, line, text, output, run_command):
 
 
 def _same(printed, promised):
-    """Whether two texts are the same but for white space and rounding in their numbers."""
+    """Return whether texts differ at most in white space and rounding."""
     if _words(printed) != _words(promised):
         return False
     pairs = zip(_NUMBER.findall(printed), _NUMBER.findall(promised))
@@ -184,5 +184,5 @@ def _same(printed, promised):
 
 
 def _words(text):
-    """A text's words, numbers as zeros; NumPy pads short numbers before a comma and a bracket."""
+    """Return a text's words with zeros for numbers; NumPy pads numbers before , and ]."""
     return re.sub(r'\s+(?=[,\]])', '', _NUMBER.sub('0', text)).split()

@@ -1,7 +1,7 @@
-"""What a page of the documentation finds on a user's machine: data sets and pretrained weights.
+"""Stand-ins for a user's files: data sets and pretrained weights.
 
-Data sets are shortened for commands, and made up where a user's program would download them. The
-weights that no test machine has are tiny models under their names.
+Data sets are shortened for commands, and made up if a user's program would download them. Tiny
+models have the names of weights that no test machine has.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 FIXTURES = ROOT / 'tests' / 'fixtures'
 
-#: names of the peers' -> the tiny model that stands for it
+#: a peer's name of a model -> the family of its tiny model
 PEERS_NAMES = {
     'bert-base-uncased': 'bert',
     'google-bert/bert-base-uncased': 'bert',
@@ -66,15 +66,15 @@ def make_downloads(folder):
 
 
 class TinyModels:
-    """Tiny models of all families, each made when it is asked for first.
+    """Tiny models of all families, each made at its first use.
 
     Parameters
     ----------
     folder : pathlib.Path
     data_dir : pathlib.Path or None
-        Whose vocabularies are taken; else there are small ones.
+        Folder with the real vocabularies; without it, small ones are learned.
     vocab : pathlib.Path or None
-        A vocabulary of BERT's.
+        BERT's vocabulary.
     """
 
     def __init__(self, folder, data_dir=None, vocab=None):
@@ -83,7 +83,7 @@ class TinyModels:
         self._vocab = vocab or FIXTURES / 'checkpoints' / 'bert_tensorflow' / 'vocab.txt'
 
     def folder(self, family, format='native'):
-        """The folder of a family's tiny model, as `save_pretrained` writes it in `format`."""
+        """Return the folder of a family's tiny model, written in `format`."""
         folder = self._folder / format / family
         if not folder.exists():
             make = MAKERS.get(family) or getattr(self, f'_{family}')
@@ -146,7 +146,7 @@ class TinyModels:
 
 
 def _add_to_hub_cache(cache, name, files):
-    """Lay a model's folder into a cache as huggingface_hub fills it."""
+    """Put a model's folder into a cache as huggingface_hub does."""
     repository = cache / f'models--{name.replace("/", "--")}'
     snapshot = repository / 'snapshots' / ('0' * 40)
     (repository / 'refs').mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The API reference has all public names, and each has something to show there."""
+"""The API reference has all public names, each with a docstring or comment."""
 
 import functools
 import importlib
@@ -31,7 +31,7 @@ def pages():
 
 @functools.cache
 def entries():
-    """The modules that the pages show, in order."""
+    """Return the modules that the pages show, in order."""
     text = '\n'.join(pages().values())
     shown = []
     for name, recursive in _ENTRY.findall(text):
@@ -43,7 +43,7 @@ def entries():
 
 
 def names_left(module):
-    """The public names of a module that no package above it shows."""
+    """Return the public names of a module that no package above it shows."""
     names, package = importlib.import_module(module).__all__, module
     while package := package.rpartition('.')[0]:
         above = importlib.import_module(package)
@@ -53,7 +53,7 @@ def names_left(module):
 
 
 def is_same(name, *modules):
-    """Whether modules have the same object of a name."""
+    """Return whether modules have the same object of a name."""
     values = [getattr(importlib.import_module(module), name, None) for module in modules]
     return values[0] is values[1]
 
@@ -63,7 +63,7 @@ def source_of(module):
 
 
 def has_comment(module, name):
-    """Whether a constant has a comment ``#:`` where it is defined."""
+    """Return whether a constant has a comment ``#:`` before its definition."""
     pattern = re.compile(rf'^#: .*\n(?:#: .*\n)*{name}\b.* = ', re.MULTILINE)
     value = getattr(importlib.import_module(module), name)
     places = [o for o in ALL if getattr(importlib.import_module(o), name, None) is value]

@@ -1,4 +1,4 @@
-"""The examples of docstrings, which the API reference shows, run and give what they say."""
+"""The examples of docstrings run and print what they say."""
 
 import doctest
 import importlib
@@ -10,7 +10,7 @@ from test_api_pages import ALL
 
 
 def cases():
-    """A case a docstring with examples, with the marks of what these need."""
+    """Yield a case per docstring with examples, with the marks of what these need."""
     for module in map(importlib.import_module, ALL):
         for test in doctest.DocTestFinder().find(module, module.__name__):
             code, marks = ''.join(example.source for example in test.examples), []

@@ -1,7 +1,4 @@
-"""The notebooks as they are stored.
-
-That the stored notebooks still run is found by `make docs`.
-"""
+"""The stored notebooks; ``make docs`` runs them."""
 
 import re
 
@@ -33,18 +30,18 @@ def texts(notebook):
                     yield content
 
 
-def test_outputs_are_those_of_the_code(stored):
+def test_outputs_belong_to_the_code(stored):
     notebook, path = stored
     run_notebooks.check_stored(notebook, path)
     cells = [cell for _, cell in run_notebooks.code_cells(notebook)]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    # but for the imports, and what comes before them, each cell shows something
+    # each cell after the imports shows something
     assert all(cell.outputs for cell in cells[2:])
     kinds = {run_notebooks.kind_of(output) for cell in cells for output in cell.outputs}
     assert not kinds & {'stream stderr', 'error'}
 
 
-def test_is_of_no_machine(stored):
+def test_names_no_folder_of_a_machine(stored):
     notebook, path = stored
     sources = [cell.source for cell in notebook.cells]
     assert not [text for text in [*texts(notebook), *sources] if ABSOLUTE.search(text)]

@@ -1,4 +1,4 @@
-"""Tables of README.rst and docs/ that tell what the code has, and the names of files in them."""
+"""Tables of README.rst and docs/ agree with the code, and the files that they name exist."""
 
 import re
 import runpy
@@ -13,7 +13,7 @@ PAGES = [ROOT / 'README.rst', *sorted((ROOT / 'docs').rglob('*.rst'))]
 
 
 def rows(text, header):
-    """The cells of a simple table that has the line `header`, row by row."""
+    """Yield the rows of cells of the simple table with the line `header`."""
     lines = text.splitlines()
     place = next(n for n, line in enumerate(lines) if line.split() == header.split())
     columns = [match.span() for match in re.finditer('=+', lines[place - 1])]
@@ -25,7 +25,7 @@ def rows(text, header):
 
 
 def test_the_readme_is_sound():
-    core = pytest.importorskip('docutils.core')  # Sphinx sees to the other pages
+    core = pytest.importorskip('docutils.core')  # Sphinx checks the other pages
     settings = {'halt_level': 2, 'report_level': 2, 'warning_stream': False}
     core.publish_doctree(README, settings_overrides=settings)
 
@@ -45,7 +45,7 @@ def test_each_command_has_its_row_and_page():
         assert command in text or script in text, (command, page)
 
 
-def test_the_tasks_are_those_of_the_catalogue():
+def test_the_page_lists_all_tasks():
     page = (ROOT / 'docs' / 'tasks' / 'classification.rst').read_text('utf-8')
     table = rows(page, 'task of classes, or range metrics downloads')
     found = []
@@ -70,7 +70,7 @@ def test_files_that_are_named_exist():
             assert (path.parent / target).exists(), (path, target)
 
 
-def test_the_figures_are_those_of_the_files():
+def test_tables_have_the_figures_of_the_files():
     """Scores of recipes, times, and the models of the catalogue."""
     figures = runpy.run_path(str(ROOT / 'docs' / 'figures.py'))
     recipes = {path.stem for path in (ROOT / 'scripts' / 'recipes').glob('*.yaml')}

@@ -1,4 +1,4 @@
-"""README.rst and docs/: every code block runs and prints what the page says."""
+"""Every code block of README.rst and docs/ runs and prints what the page says."""
 
 import itertools
 import pathlib
@@ -42,7 +42,7 @@ def code_of(text):
 
 
 def cases():
-    """A case a page, with the marks of what its code needs."""
+    """Yield a case per page, with the marks of what its code needs."""
     for path in PAGES:
         code, marks = code_of(path.read_text('utf-8')), []
         if re.search(PEERS, code, re.MULTILINE):
@@ -59,7 +59,7 @@ def cases():
 
 
 def serve_peers(monkeypatch, hub_cache, models):
-    """Let transformers and pytorch-pretrained-bert find tiny models under the names."""
+    """Make transformers and pytorch-pretrained-bert find tiny models under their names."""
     import huggingface_hub.constants
     import pytorch_pretrained_bert as peer
 
@@ -115,8 +115,8 @@ def test_page(path, request, shared, tiny_models, registries, folder, monkeypatc
     monkeypatch.chdir(folder)
 
     def short_word(word):
-        """A word of a command, with a short file in place of each that it names."""
-        file = pathlib.Path(word)  # which the page has made
+        """Return a word of a command, with a short copy of the file that it names."""
+        file = pathlib.Path(word)  # perhaps made by the page
         if word in DATA or DATA_FILE.match(word):
             return str(short / word)
         if file.suffix == '.txt' and file.name != 'vocab.txt' and file.is_file():

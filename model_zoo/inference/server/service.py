@@ -107,10 +107,7 @@ class Service:
         """Return the model of a name, if it takes requests; `is_writer`: it must write text."""
         served = self.models.get(name)
         if served.is_writer is not is_writer:
-            raise InputError(
-                f'the model {name} is for {" and ".join(served.tasks)}'
-                + ('; it writes no text' if is_writer else ' alone')
-            )
+            raise InputError(f'the model {name} is for {" and ".join(served.tasks)} alone')
         served.worker.check()
         return served
 
@@ -137,15 +134,11 @@ class Service:
         job.future.add_done_callback(  # comes after all tokens
             lambda _: loop.call_soon_threadsafe(tokens.put_nowait, None)
         )
-        left, end = job.size, loop.time() + self.settings.timeout
+        end = loop.time() + self.settings.timeout
         try:
-            while left:
-                written = await self._within(tokens.get(), end - loop.time())
-                if written is None:
-                    job.future.result()  # raises what went wrong
-                    return
-                left -= written.finish is not None
+            while written := await self._within(tokens.get(), end - loop.time()):
                 yield written
+            job.future.result()  # raises what went wrong
         finally:
             job.future.cancel()
 

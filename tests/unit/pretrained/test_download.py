@@ -8,7 +8,7 @@ import pytest
 from loopback import LoopbackServer, Resource, zip_of
 from script_runs import start
 
-from model_zoo.pretrained.download import DownloadError, download
+from model_zoo.pretrained.download import SourceError, download
 
 BODY = bytes(range(256)) * 8192  # 2 MB
 SHA1 = f'sha1:{hashlib.sha1(BODY).hexdigest()}'
@@ -67,14 +67,14 @@ DAMAGES = [
 @pytest.mark.parametrize('body, member', DAMAGES, ids=range(7))
 def test_damage(server, path, body, member):
     server.resources['/f'] = Resource(body)
-    with pytest.raises(DownloadError):
+    with pytest.raises(SourceError):
         download(server.url + 'f', path, SHA1, member)
     assert not os.path.exists(path) and beside(path) == []
 
 
 def test_a_broken_connection_leaves_nothing(server, path):
     server.resources['/f'] = Resource(BODY, cut=700_000)
-    with pytest.raises(DownloadError):
+    with pytest.raises(SourceError):
         download(server.url + 'f', path)
     assert not os.path.exists(path) and beside(path) == []
     server.resources['/f'].cut = None
