@@ -98,8 +98,7 @@ def resident():
 
 @pytest.fixture(scope='module', autouse=True)
 def memory_is_given_back():
-    """Free the models that a module's tests left, which are cycles, whenever they are many."""
-    yield
+    """Free the models that the modules before left, which are cycles, whenever they are many."""
     if sys.platform == 'linux' and resident() > KEPT[-1] + 100:
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
