@@ -1,6 +1,7 @@
 """The choice of an engine."""
 
 import importlib.util
+import itertools
 import logging
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
@@ -78,7 +79,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
             raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
     elif engine == 'auto':
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
-        for name in able[:-1] if is_on_cpu else ():
+        for name in itertools.takewhile('mxnet'.__ne__, able) if is_on_cpu else ():
             if is_installed(name):
                 try:
                     return make_engine(block, name, precision)

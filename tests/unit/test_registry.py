@@ -17,15 +17,15 @@ def builders(monkeypatch):
 
 def test_registering(builders):
     @model_zoo.register_model
-    def tiny_1_2_3(**kwargs):
+    def toy_1_2_3(**kwargs):
         return 'block', kwargs
 
-    assert tiny_1_2_3(a=1) == ('block', {'a': 1}), 'the decorator returns the function'
-    assert model_zoo.get_model('tiny_1_2_3', pretrained=False) == ('block', {'pretrained': False})
-    assert model_zoo.get_model('TINY_1_2_3') == ('block', {})
-    assert gluonnlp.model.get_model('tiny_1_2_3') == ('block', {})
-    assert model_zoo.list_models('tiny*') == ['tiny_1_2_3']
-    assert model_zoo.register_model(tiny_1_2_3) is tiny_1_2_3  # a reloaded module does so
+    assert toy_1_2_3(a=1) == ('block', {'a': 1}), 'the decorator returns the function'
+    assert model_zoo.get_model('toy_1_2_3', pretrained=False) == ('block', {'pretrained': False})
+    assert model_zoo.get_model('TOY_1_2_3') == ('block', {})
+    assert gluonnlp.model.get_model('toy_1_2_3') == ('block', {})
+    assert model_zoo.list_models('toy*') == ['toy_1_2_3']
+    assert model_zoo.register_model(toy_1_2_3) is toy_1_2_3  # a reloaded module does so
 
     def bert_12_768_12(**kwargs):
         pass
@@ -36,14 +36,14 @@ def test_registering(builders):
 
 def test_listing(builders):
     @model_zoo.register_model
-    def tiny_1_2_3(**kwargs):
+    def toy_1_2_3(**kwargs):
         pass
 
     names = model_zoo.list_models()
-    assert names == sorted(names) and {'tiny_1_2_3', 'bert_12_768_12'} <= set(names)
-    assert 'tiny_1_2_3' not in model_zoo.list_models(pretrained=True)
+    assert names == sorted(names) and {'toy_1_2_3', 'bert_12_768_12'} <= set(names)
+    assert 'toy_1_2_3' not in model_zoo.list_models(pretrained=True)
     assert 'bert_24_1024_16' in model_zoo.list_models('*_1024_*', pretrained=True)
-    assert model_zoo.list_models(pretrained=False) == ['tiny_1_2_3']
+    assert model_zoo.list_models(pretrained=False) == ['toy_1_2_3']
     assert model_zoo.list_models('none*') == []
 
 
