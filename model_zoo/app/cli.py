@@ -92,8 +92,8 @@ class Parser(argparse.ArgumentParser):
         configured = self._read_config(args) if self._takes_config else {}
         self.set_defaults(**configured)
         namespace, others = super().parse_known_args(args, namespace or Arguments())
-        flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
-        self._used = {self._option_string_actions[flag].dest: flag for flag in flags}
+        flags, known = [word.partition('=')[0] for word in args], self._option_string_actions
+        self._used = {known[flag].dest: flag for flag in flags if flag in known}
         namespace.given = {*self._used, *configured}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)

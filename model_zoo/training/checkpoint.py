@@ -80,7 +80,7 @@ def optimizer_tensors(block, trainer):
 
 def load_optimizer(block, trainer, tensors, updates, source):
     """Load the result of `optimizer_tensors`; `source` is the file, for errors."""
-    updaters, counts = _updaters(trainer), {}
+    updaters, counts, left = _updaters(trainer), {}, set(tensors)
     for index, name, parameter in _names(block, trainer):
         if name not in updates['parameters']:
             continue  # not updated yet
@@ -92,8 +92,11 @@ def load_optimizer(block, trainer, tensors, updates, source):
                 if value is None or value.shape != array.shape or value.dtype != array.dtype:
                     raise CheckpointError(f'{source!r} does not fit the optimizer: {name + path}')
                 array[:] = value
+                left.discard(name + path)
             updater.states[index] = state
             updater.states_synced[index] = True
+    if left:
+        raise CheckpointError(f'{source!r} does not fit the optimizer: left over {min(left)}')
     for updater in updaters:
         shared = updater.optimizer
         shared.num_update = updates['num_update']
