@@ -16,9 +16,8 @@
 ``serving``
     Requests for a classifier, each with one text of ``--file``, by several clients.
 
-All contenders must have the same vectors, tokens (in float32) and scores. ``--table`` writes the
-best times to the file that engine='auto' and the page's table are made from, and ``--page`` writes
-that table.
+All contenders must have the same vectors, tokens (in float32) and scores. ``--table`` adds the
+best times to a file of figures, and ``--page`` writes the page's table from that file.
 """
 
 import argparse
