@@ -132,11 +132,9 @@ def _batches(block, example_inputs):
     if example_inputs is None:
         example_inputs = make_examples(block, min(16, limit))
     known = _input_names(block)
-    if len(example_inputs) > len(known):
-        raise InputError(f'example_inputs can be {", ".join(known)}, and no more')
     examples = {name: array for name, array in zip(known, example_inputs) if array is not None}
-    if 'words' not in examples:
-        raise InputError('example_inputs must begin with the words')
+    if len(example_inputs) > len(known) or 'words' not in examples:
+        raise InputError(f'must begin with words, of {", ".join(known)}', field='example_inputs')
     valid = examples.get('valid_length')
     masked = isinstance(valid, mx.nd.NDArray) and valid.ndim == examples['words'].ndim
     if masked:  # an attention mask instead

@@ -147,10 +147,10 @@ class UnknownNameError(ZooError, ValueError):
         return cls(f'{problem}; known: {", ".join(shown)}{more}{hint}', field=field)
 
     @classmethod
-    def check(cls, noun, name, known):
+    def check(cls, noun, name, known, field=None):
         """Raise the error unless `name` is one of the `known` names of a `noun`."""
         if name not in known:
-            raise cls.of(noun, name, known)
+            raise cls.of(noun, name, known, field)
 
 
 class CheckpointError(ZooError, ValueError):

@@ -170,9 +170,7 @@ def _family_of(name, task, family, like, model, files):
             raise _no_configuration(files)
         result = families[like]
     elif (model_type := files.fields.get('model_type')) is not None:
-        if model_type not in by_type:
-            noun = f'model_type in {files.config!r}'
-            raise UnknownNameError.of(noun, model_type, by_type)
+        UnknownNameError.check(f'model_type in {files.config!r}', model_type, by_type)
         result = by_type[model_type]
     else:
         candidates = _families_that_fit(files)

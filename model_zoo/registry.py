@@ -138,7 +138,7 @@ class Family:
 
 def register_family(family):
     """Make a `Family` known; returns it."""
-    known = _FAMILIES.setdefault(family.name, family)
+    known = _FAMILIES.get(family.name, family)
     if known.base.__module__ != family.base.__module__:
         raise ValueError(f'the family {family.name} is registered twice')
     _FAMILIES[family.name] = family

@@ -64,13 +64,10 @@ def parse(argv):
             f'{args.target}: {args.output!r} is a file of the format {named}', field='to'
         )
     args.target = args.target or named or ('pytorch' if args.corpus else 'huggingface')
-    if args.corpus is not None:
-        if args.family not in (None, 'transfo_xl') or named:
-            raise InputError(
-                'is of `family` transfo_xl, and OUT is a directory then', field='corpus'
-            )
-        if args.target not in _CORPUS:
-            raise InputError(f'{args.target}: `corpus` is written as native or pytorch', field='to')
+    is_file = named or args.target not in _CORPUS
+    if args.corpus is not None and (is_file or args.family not in (None, 'transfo_xl')):
+        problem = 'is of `family` transfo_xl, and OUT a directory, `to` native or pytorch'
+        raise InputError(problem, field='corpus')
     return args
 
 

@@ -173,8 +173,7 @@ def _task_class(task):
     if isinstance(task, type) and issubclass(task, Task):
         return task
     name = _ALIASES.get(task, task)
-    if name not in TASKS:
-        raise UnknownNameError.of('task', task, TASKS)
+    UnknownNameError.check('task', name, TASKS)
     module, attribute = TASKS[name]
     return vars(importlib.import_module(f'model_zoo.tasks.{module}'))[attribute]
 

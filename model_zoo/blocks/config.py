@@ -170,8 +170,7 @@ class AttentionConfig(Config):
 
     def __post_init__(self, vocab_size_or_config_json_file):
         super().__post_init__(vocab_size_or_config_json_file)
-        if self.activation not in ACTIVATIONS:
-            raise UnknownNameError.of('activation', self.activation, ACTIVATIONS)
+        UnknownNameError.check('activation', self.activation, ACTIVATIONS)
         if self.units % self.num_heads:
             raise InputError(f'{self.units} units are not a multiple of {self.num_heads} heads')
         given, self.pruned_heads = self.pruned_heads, {}

@@ -202,8 +202,7 @@ class BlockFiles:
         """Return the parameters by another program's names, and in its shapes."""
         mappings = self.mappings()
         known = [name for name, layout in LAYOUTS.items() if layout.mapping in mappings]
-        if format not in known:
-            raise UnknownNameError.of(f'format of {type(self).__name__}', format, known)
+        UnknownNameError.check(f'format of {type(self).__name__}', format, known)
         mapping = mappings[LAYOUTS[format].mapping]
         with_prefix = self.backbone is not None
         return mapping.save(self.own_tensors(), self.config, with_prefix=with_prefix)
@@ -277,6 +276,7 @@ class BlockFiles:
             ``load_parameters`` of GluonNLP's block of the same kind.
         """
         tensors, mappings = self.own_tensors(), self.mappings()
+        UnknownNameError.check('format', format, ['native', *mappings])
         if format == 'native':
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
@@ -286,11 +286,9 @@ class BlockFiles:
                 named[name] = convert.save(value, self.config)[0] if convert else value
             kind, family, part = type(self).__name__, self.config.model_type, self.backbone
             metadata = {'format': format, 'class': kind, 'family': family, 'backbone': part}
-        elif format in mappings:
+        else:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
-        else:
-            raise UnknownNameError.of('format', format, ['native', *mappings])
         with kept_sums(os.path.dirname(filename)) as written:
             write_params(filename, named, metadata)
             written.append(filename)

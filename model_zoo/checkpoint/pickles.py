@@ -129,9 +129,8 @@ def _encode(text, encoding='latin1'):
 
 def _tensor(storage, offset, size, stride, *rest):
     """Return a part of a storage's numbers, which may overlap with other tensors."""
-    if not isinstance(storage, Storage) or not type(size) is type(stride) is tuple:
-        raise TypeError('a tensor without a storage, shape or strides')
-    if not all(type(number) is int and number >= 0 for number in (offset, *size, *stride)):
+    is_whole = isinstance(storage, Storage) and type(size) is type(stride) is tuple
+    if not is_whole or not all(type(n) is int and n >= 0 for n in (offset, *size, *stride)):
         raise ValueError(f'a tensor of shape {size}, strides {stride}')
     numbers = storage.numbers
     if not math.prod(size):

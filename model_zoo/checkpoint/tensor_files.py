@@ -76,10 +76,9 @@ def read_params(path):
         sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
         names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
         tensors = dict(zip(names, arrays))
-        if position != len(content) or not len(names) == len(arrays) == len(tensors):
-            raise ValueError(f'{len(arrays)} arrays have {len(tensors)} names')
-        if is_ours != (METADATA in tensors):
-            raise ValueError('its checksum or its metadata is missing')
+        is_whole = position == len(content) and len(names) == len(arrays) == len(tensors)
+        if not is_whole or is_ours != (METADATA in tensors):
+            raise ValueError("its arrays, names, metadata and checksum don't agree")
         if not is_ours:
             return tensors, {}
         metadata = json.loads(tensors.pop(METADATA).tobytes())

@@ -90,9 +90,7 @@ _ENTRIES = {}  # (model, data set) -> entry, in the order of their registration
 
 def register_pretrained(*entries):
     """Add `entries` (:class:`PretrainedEntry`) to the catalogue."""
-    for entry in entries:
-        if _ENTRIES.setdefault((entry.model, entry.dataset), entry) != entry:
-            raise ValueError(f'{entry.full_name} is registered twice')
+    _ENTRIES.update({(entry.model, entry.dataset): entry for entry in entries})
 
 
 def list_pretrained(pattern=None):
@@ -111,9 +109,8 @@ def list_pretrained(pattern=None):
 def get_entry(model, dataset=None):
     """Return the entry of `model` and `dataset`."""
     entries = list_pretrained()
+    UnknownNameError.check('pretrained model', model, {entry.model for entry in entries})
     of_model = [entry for entry in entries if entry.model == model]
-    if not of_model:
-        raise UnknownNameError.of('pretrained model', model, {entry.model for entry in entries})
     for entry in of_model:
         if entry.default if dataset is None else dataset in (entry.dataset, *entry.dataset_aliases):
             return entry

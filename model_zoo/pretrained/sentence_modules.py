@@ -59,8 +59,8 @@ class SentenceModules:
     def prompt(self, name=None):
         """Return the text of a prompt, by default of `default_prompt`; empty if there is none."""
         name = self.default_prompt if name is None else name
-        if name is not None and name not in self.prompts:
-            raise UnknownNameError.of('prompt', name, self.prompts)
+        if name is not None:
+            UnknownNameError.check('prompt', name, self.prompts)
         return self.prompts.get(name) or ''
 
     def vector(self, states, skip=0):

@@ -86,17 +86,17 @@ def _examples(rows, first=0):
         texts = [*texts, *endings]
         is_whole = len(endings) > 1 and all(isinstance(text, str) for text in texts)
         context, start, *endings = map(str.strip, texts) if is_whole else ('', '')
+        numbers = {str(number + first): number for number in range(len(endings))}
+        number, problem = numbers.get(str(label).strip()), None
+        found.append(SwagExample(guid, context, start, tuple(endings), number))
+        kinds = {(len(each.endings), each.label is None) for each in (found[0], found[-1])}
         if not context or not all(start or ending for ending in endings):
             problem = f'a text and two or more endings are expected: {texts!r:.80}'
-            raise InputError(problem, where=where)
-        numbers = {str(number + first): number for number in range(len(endings))}
-        if label not in (None, '') and str(label).strip() not in numbers:
+        elif label not in (None, '') and number is None:
             problem = f'the label {label!r:.80} must be one of {", ".join(numbers)}'
-            raise InputError(problem, where=where)
-        number = numbers.get(str(label).strip())
-        found.append(SwagExample(guid, context, start, tuple(endings), number))
-        if len({(len(each.endings), each.label is None) for each in (found[0], found[-1])}) > 1:
+        elif len(kinds) > 1:
             problem = 'all examples must have equally many endings, and all a label or none'
+        if problem:
             raise InputError(problem, where=where)
     return found
 

@@ -136,12 +136,12 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
         if not paragraphs or paragraphs[-1] != entry['context']:
             paragraphs.append(entry['context'])
         name = str(entry['id'])
-        if name in ids:
-            raise InputError(f'the id {name!r} is already in use', where=where)
+        lacks_answer = entry.get('is_impossible') and not (entry.get('answers') or version_2)
+        if name in ids or lacks_answer:
+            cure = 'use `version_2` for such data'
+            problem = 'is there twice' if name in ids else f'has no answer: {cure}'
+            raise InputError(f'the question {name!r} {problem}', where=where)
         ids.add(name)
-        if entry.get('is_impossible') and not (entry.get('answers') or version_2):
-            problem = f'the question {name!r} has no answer: use `version_2` for such data'
-            raise InputError(problem, where=where)
         answers, start, problem = _answers_of(entry, version_2, training)
         if problem:
             skipped.append(InputError(f'the question {name!r} {problem}', where=where))

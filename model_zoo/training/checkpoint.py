@@ -183,11 +183,9 @@ class Checkpoint:
         self.path = path
         try:
             sums = read_sums(os.path.join(path, SUMS))
-            if {*sums} != {*_FILES}:
-                raise ValueError(f'{SUMS} is incomplete')
-            for name, expected in sums.items():
-                if sha256_of(os.path.join(path, name)) != expected:
-                    raise ValueError(f'the checksum of {name} is wrong')
+            wrong = [n for n in _FILES if sums.get(n) != sha256_of(os.path.join(path, n))]
+            if wrong:
+                raise ValueError(f'the checksum of {wrong[0]} is wrong')
             content = read_json(os.path.join(path, _STATE))
         except (OSError, ValueError) as error:
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error

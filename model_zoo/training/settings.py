@@ -149,11 +149,10 @@ def _converted(field, kind, value):
     fits = is_number if kind is float else isinstance(value, kind)
     if not fits or (kind is int and isinstance(value, bool)):
         raise InputError(f'must be {_NAMES[kind]}, not {value!r}', field=field.name)
-    if choices is not None and value not in choices:
-        raise UnknownNameError.of('value', value, choices, field.name)
-    if bounds and not math.isfinite(value):
-        raise InputError(f'must be a finite number, not {value}', field=field.name)
-    if not all(_BOUNDS[name](value, bound) for name, bound in bounds.items()):
+    if choices is not None:
+        UnknownNameError.check('value', value, choices, field.name)
+    fits = [_BOUNDS[name](value, bound) for name, bound in bounds.items()]
+    if bounds and not (all(fits) and math.isfinite(value)):
         shown = [f'{name.replace("_", " ")} {bound:g}' for name, bound in bounds.items()]
         raise InputError(f'must be {" and ".join(shown)}, not {value}', field=field.name)
     return value

@@ -14,10 +14,8 @@ def check_array(name, array, shape, low=None, high=None):
     their memory. When a model is called, the values of a batch are in the CPU's memory, so this
     takes some microseconds. On a GPU it would stall the queue of operators, so it is skipped.
     """
-    if not isinstance(array, mx.nd.NDArray):
-        raise InputError(f'{name} must be an NDArray, not a {type(array).__name__}')
-    if array.stype != 'default':
-        raise InputError(f"{name} is sparse ({array.stype}): pass {name}.tostype('default')")
+    if not isinstance(array, mx.nd.NDArray) or array.stype != 'default':
+        raise InputError(f'{name} must be a dense NDArray, not a {type(array).__name__}')
     fits = [size == actual or (size == -1 and actual) for size, actual in zip(shape, array.shape)]
     if len(array.shape) != len(shape) or not all(fits):
         expected = ', '.join('any' if size == -1 else str(size) for size in shape)

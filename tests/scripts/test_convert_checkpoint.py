@@ -120,7 +120,7 @@ def test_a_corpus(fixtures, tmp_path, here, capsys):
     assert {'corpus.npz', 'vocab.json', 'model.params'} <= set(os.listdir('both'))
     for flags, problem in (
         ([*argv, '--family', 'bert'], '--corpus is of'),
-        ([*argv, '--to', 'tensorflow'], '--to tensorflow'),
+        ([*argv, '--to', 'tensorflow'], '--to native or pytorch'),
         ([], 'name IN, the weights, or --corpus'),
     ):
         assert problem in refusal(capsys, convert_checkpoint, *ours, *flags, 'none')

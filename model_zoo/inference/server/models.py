@@ -111,8 +111,7 @@ class Models:
         """Return a model by its name."""
         if name in self.waiting:
             raise LoadingError(f"the model {name} doesn't answer: {self.waiting[name]}")
-        if name not in self._served:
-            raise NoSuchModelError.of('model', name, self._served)
+        NoSuchModelError.check('model', name, self._served)
         return self._served[name]
 
     def close(self):

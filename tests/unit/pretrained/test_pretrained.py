@@ -290,10 +290,6 @@ def test_listing_and_registering(entries):
     found = [entry.dataset for entry in pretrained.list_pretrained('t*')]
     assert found == ['books_uncased', 'lost_cased', 'packed']
     assert pretrained.list_pretrained('bert*') == []
-    entry = pretrained.get_entry('tiny')
-    pretrained.register_pretrained(entry)  # the same again does nothing
-    with pytest.raises(ValueError):
-        pretrained.register_pretrained(PretrainedEntry('tiny', 'books_uncased', 'other', True))
     pretrained.register_pretrained(PretrainedEntry('small', 'd', 'fake', True))
     with pytest.raises(InputError):
         pretrained.get_entry('small')
