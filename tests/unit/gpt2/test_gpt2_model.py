@@ -1,6 +1,7 @@
 """GPT-2 alone: its configuration, and the past."""
 
 import mxnet as mx
+import numpy as np
 import pytest
 import tiny
 from arrays import assert_same
@@ -88,3 +89,11 @@ def test_a_pruned_models_past_has_the_heads_that_are_left():
     block.prune_heads({1: [2]})
     with pytest.raises(InputError):
         block(words, past=past)
+
+
+def test_heads_of_a_block_in_float16_are_pruned():
+    block = make()
+    block.cast('float16')
+    block.prune_heads({1: [2]})
+    assert {parameter.dtype for parameter in block.collect_params().values()} == {np.float16}
+    assert np.isfinite(block(mx.nd.ones((1, 3)))[0].asnumpy()).all()

@@ -223,3 +223,10 @@ def test_as_a_tokenizer_json(lower_case, tmp_path):
     assert opened.decode(ids) == tokenizer.decode(ids)
     with pytest.raises(InputError):
         TransfoXLTokenizer(special=['<unk>'], delimiter='').to_library()
+
+
+@pytest.mark.parametrize(('delimiter', 'text'), [('-', 'dog-a-dog'), (None, ' dog  a dog')])
+def test_places_of_words(tmp_path, delimiter, text):
+    (tmp_path / 'words.txt').write_text(f'{text}\n')
+    encoded = counted(tmp_path / 'words.txt', delimiter=delimiter).encode(text)
+    assert [text[start:end] for start, end in encoded.offsets] == ['dog', 'a', 'dog']

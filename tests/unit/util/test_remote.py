@@ -38,6 +38,13 @@ def place(request, tmp_path):
     return f'memory://test-{uuid.uuid4()}'
 
 
+@pytest.mark.parametrize('text', [b'a\rb\rc', b'\xef\xbb\xbfa\rb\rc', b'a\nb\nc'])
+def test_lines_have_numbers(tmp_path, text):
+    (tmp_path / 'a.txt').write_bytes(text)
+    found = [(number, line.strip()) for number, line in read_lines(tmp_path / 'a.txt')]
+    assert found == [(1, 'a'), (2, 'b'), (3, 'c')]
+
+
 def test_there_and_back(place, tmp_path):
     folder = make_output_dir(f'{place}/a/')
     assert remote.names_in(folder) == []
