@@ -92,8 +92,11 @@ def test_a_pruned_models_past_has_the_heads_that_are_left():
 
 
 def test_heads_of_a_block_in_float16_are_pruned():
-    block = make()
-    block.cast('float16')
-    block.prune_heads({1: [2]})
-    assert {parameter.dtype for parameter in block.collect_params().values()} == {np.float16}
-    assert np.isfinite(block(mx.nd.ones((1, 3)))[0].asnumpy()).all()
+    found = []
+    for dtype in ('float32', 'float16'):
+        block = make()
+        block.cast(dtype)
+        block.prune_heads({1: [2]})
+        found.append(block(mx.nd.ones((1, 3)))[0].asnumpy())
+        assert found[-1].dtype == dtype
+    np.testing.assert_allclose(*found, atol=0.02)
