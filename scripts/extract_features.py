@@ -115,6 +115,8 @@ def extract(model, tokenizer, args, ctx, lines):
             chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
             for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
                 vectors[row] = vector[: len(encoded[row])]
+                if not np.isfinite(vectors[row]).all():
+                    raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
         yield from zip(encoded, vectors)
 
 

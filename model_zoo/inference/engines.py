@@ -78,14 +78,14 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
             raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
     elif engine == 'auto':
+        engine = 'mxnet' if 'mxnet' in able or not able else able[-1]
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
-        for name in itertools.takewhile('mxnet'.__ne__, able) if is_on_cpu else ():
+        for name in itertools.takewhile(engine.__ne__, able) if is_on_cpu else ():
             if is_installed(name):
                 try:
                     return make_engine(block, name, precision)
                 except Exception as error:  # the libraries' own have no common base
                     logger.warning('%s cannot run this model: %s', name, error)
-        engine = 'mxnet' if 'mxnet' in able or not able else able[-1]
     if engine not in able:
         hint = f'; {able[0]} does that: engine={able[0]!r}' if able else ''
         raise InputError(f"{engine} doesn't compute in {precision}{hint}")

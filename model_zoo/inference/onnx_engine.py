@@ -176,7 +176,8 @@ class OpenVINOEngine(OnnxEngine):
         length, padding = words.shape[1], 0
         if self.precision == 'bfloat16':
             step = max(1, 2 ** (length - 1).bit_length() // 16)
-            padding = min(-length % step, (self.context_length or sys.maxsize) - length)
+            room = (self.context_length or sys.maxsize) - length
+            padding = max(0, min(-length % step, room))
         more = [(0, 0), (0, padding)]
         feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
         outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies

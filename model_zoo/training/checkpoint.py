@@ -182,10 +182,9 @@ class Checkpoint:
     def __init__(self, path):
         self.path = path
         try:
-            sums = read_sums(os.path.join(path, SUMS))
-            wrong = [n for n in _FILES if sums.get(n) != sha256_of(os.path.join(path, n))]
-            if wrong:
-                raise ValueError(f'the checksum of {wrong[0]} is wrong')
+            found = {name: sha256_of(os.path.join(path, name)) for name in _FILES}
+            if found != read_sums(os.path.join(path, SUMS)):
+                raise ValueError(f'its files are not those of {SUMS}')
             content = read_json(os.path.join(path, _STATE))
         except (OSError, ValueError) as error:
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error

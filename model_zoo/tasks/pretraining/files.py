@@ -186,10 +186,13 @@ def _read_arrays(path, names, vocab, next_sentence=False):
         facts = {}
         with contextlib.suppress(ValueError):  # another program's comment
             facts = parse_json(archive.comment or b'{}', dict)
+        misfit = None
         if vocab is not None and facts.get('vocab_checksum') not in (None, vocab_checksum(vocab)):
-            raise InputError(f"{path!r} was made with another vocabulary than the model's")
-        if next_sentence and not facts.get('next_sentence', True):
-            raise InputError(f'{path!r} has no next sentences: use `masked_lm_only`')
+            misfit = "was made with another vocabulary than the model's"
+        elif next_sentence and not facts.get('next_sentence', True):
+            misfit = 'has no next sentences: use `masked_lm_only`'
+        if misfit:
+            raise InputError(f'{path!r} {misfit}')
         arrays = {name: archive.read(name) for name in names}
         with reporting(problem, errors=(TypeError, ValueError)):
             return [_plain(name, array) for name, array in arrays.items()]
