@@ -70,8 +70,8 @@ class ElectraEncoder(BertEncoder):
         if config.embedding_units != config.hidden_size:
             with self.name_scope():
                 initializer = mx.init.Normal(config.initializer_range)
-                sizes = config.hidden_size, config.embedding_units
-                self.project = Dense(*sizes, initializer, prefix='project_')
+                options = {'in_units': config.embedding_units, 'weight_initializer': initializer}
+                self.project = Dense(config.units, prefix='project_', **options)
 
     def _embed(self, F, *inputs):
         x = super()._embed(F, *inputs)
@@ -99,9 +99,10 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
 
     def _make_classifier(self, units, dropout):
         with self.name_scope():
-            self.discriminator_dense = self._dense(self.config.hidden_size, 'discriminator_dense_')
+            options, units = self.dense_options, self.config.units
+            self.discriminator_dense = Dense(units, prefix='discriminator_dense_', **options)
             self.activation = nn.HybridLambda(ACTIVATIONS[self.config.activation])
-            self.discriminator = self._dense(1, 'discriminator_')
+            self.discriminator = Dense(1, prefix='discriminator_', **options)
 
     def _classify(self, F, encoded, valid_length):
         x = self.activation(self.discriminator_dense(encoded.sequence))

@@ -7,7 +7,6 @@ instead of the attention mask. Like `BertModel`, every head also takes a
 `head_mask`.
 """
 
-import mxnet as mx
 from mxnet.gluon import nn
 
 from model_zoo.blocks.config import check_field
@@ -54,18 +53,13 @@ class BertTask(TaskMixin, BertBlock):
     #: field of the configuration with the usual rate before the head's dense layer
     dropout_field = 'dropout'
 
-    def _dense(self, units, prefix='classifier_'):
-        """Return the head's dense layer."""
-        initializer = mx.init.Normal(self.config.initializer_range)
-        return Dense(units, self.config.hidden_size, initializer, prefix=prefix)
-
     def _make_classifier(self, units, dropout):
         """Make the head's dense layer, `classifier`, and the `dropout` before it."""
         usual = getattr(self.config, self.dropout_field)
         self.dropout_rate = usual if dropout is None else dropout
         with self.name_scope():
             self.dropout = nn.Dropout(self.dropout_rate)
-            self.classifier = self._dense(units)
+            self.classifier = Dense(units, prefix='classifier_', **self.dense_options)
 
     def _pool(self, F, encoded):
         """Return the classifier's input for a sequence, (B, C)."""
@@ -255,7 +249,7 @@ class BertForQuestionAnswering(BertTask):
     def __init__(self, bert, **options):
         super().__init__(bert, **options)
         with self.name_scope():
-            self.span_classifier = self._dense(2, prefix='span_classifier_')
+            self.span_classifier = Dense(2, prefix='span_classifier_', **self.dense_options)
 
     def hybrid_forward(
         self,

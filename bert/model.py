@@ -138,8 +138,8 @@ class BertDecoder(MixedPrecision, HybridBlock):
         self._vocab_size = config.vocab_size
         units = config.embedding_units
         with self.name_scope():
-            initializer = mx.init.Normal(config.initializer_range)
-            self.dense = Dense(units, config.hidden_size, initializer)
+            init = mx.init.Normal(config.initializer_range)
+            self.dense = Dense(units, in_units=config.units, weight_initializer=init)
             self.activation = nn.HybridLambda(ACTIVATIONS[config.decoder_act])
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
@@ -228,18 +228,17 @@ class BertModel(BertBlock):
         self.has_pooler = use_pooler
         self.has_decoder = use_decoder
         self.has_classifier = use_classifier
-        initializer = mx.init.Normal(config.initializer_range)
-        units = config.hidden_size
         with self.name_scope():
             for name, size in self.embeddings.items():
-                sizes = getattr(config, size), config.embedding_units
-                embedding = nn.Embedding(*sizes, weight_initializer=initializer, prefix=f'{name}_')
+                sizes, init = (getattr(config, size), config.embedding_units), self.initializer
+                embedding = nn.Embedding(*sizes, weight_initializer=init, prefix=f'{name}_')
                 setattr(self, name, embedding)
             self.encoder = self.encoder_class(config, prefix='encoder_')
             if use_pooler:
-                self.pooler = Dense(units, units, initializer, activation='tanh', prefix='pooler_')
+                options = {**self.dense_options, 'activation': 'tanh'}
+                self.pooler = Dense(config.units, prefix='pooler_', **options)
             if use_classifier:
-                self.classifier = Dense(2, units, initializer, flatten=True, prefix='classifier_')
+                self.classifier = Dense(2, prefix='classifier_', **self.dense_options)
             if use_decoder:
                 self.decoder = BertDecoder(config, prefix='decoder_')
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same

@@ -268,7 +268,7 @@ class BertTokenizer(BertTokenizerBase):
         if exact.do_basic_tokenize:  # its special tokens are found everywhere
             exact._rust, exact.added_tokens = tokenizer._rust, tokenizer.added_tokens
             exact._special = tokenizer._special
-        exact.with_fields(fields)
+        exact._fields = fields
         return exact if exact._frames == tokenizer._frames else None
 
     def save_vocabulary(self, vocab_path):

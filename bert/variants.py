@@ -3,6 +3,7 @@
 from mxnet.gluon import nn
 
 from model_zoo.layers.cells import ACTIVATIONS
+from model_zoo.layers.precision import Dense
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
@@ -40,7 +41,7 @@ class OwnPooler:
         if self.pooling is not None:  # instead of this layer
             return
         with self.name_scope():
-            self.dense = self._dense(self.config.hidden_size, prefix='dense_')
+            self.dense = Dense(self.config.units, prefix='dense_', **self.dense_options)
             self.activation = nn.HybridLambda(ACTIVATIONS[self.pooler_activation])
 
     def _pool(self, F, encoded):

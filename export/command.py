@@ -8,7 +8,7 @@ import mxnet as mx
 from model_zoo.app.use import read_file
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, ZooError
-from model_zoo.opening import locate, open_model, open_tokenizer, read_weights
+from model_zoo.opening import locate, open_model, open_tokenizer
 from model_zoo.pretrained import names_files
 from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
 
@@ -124,7 +124,7 @@ def _build_trained(args, located):
     block_class = located.family.block_class(task)
     make_config = block_class.config_class.from_dict
     fields = {'vocab_size': 1, **block_class.architectures[located.model]}
-    weights = read_weights(block_class, located.files.weights, make_config(fields))
+    weights = block_class.read_weights(located.files.weights, make_config(fields))
     count = weights.tensors.get(f'^{head}.bias')
     if count is None:
         raise CheckpointError(f'{weights.path!r} has no {head} for {args.task}')

@@ -7,23 +7,19 @@ properties of a family come from its `Family`: neither blocks nor families are i
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import logging
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import mxnet as mx
 
-from .checkpoint.readers import read_tensors
-from .checkpoint.tensor_files import plain_arrays
-from .errors import CheckpointError, InputError, UnknownNameError, ZooError, reporting
-from .pretrained import Files, find_files, get_entry, names_files, no_weights, resolve
+from .errors import InputError, ZooError, reporting
+from .pretrained import Files, find_files, get_entry, names_files, no_configuration, resolve
 from .pretrained.files import GENERATION_CONFIG, ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
-from .registry import Family, family_of_class, get_family, list_families
+from .registry import Family, find_family
 from .tokenization.vocab_file import VocabFile
 from .util.arrays import check_gpu
 from .util.choices import ORIGINALS
@@ -33,9 +29,7 @@ if TYPE_CHECKING:
     from .blocks.block import ZooBlock
     from .tokenization.tokenizer import Tokenizer
 
-__all__ = ['Located', 'Opened', 'Weights', 'locate', 'open_tokenizer', 'read_weights']
-
-_log = logging.getLogger(__name__)
+__all__ = ['Located', 'Opened', 'locate', 'open_tokenizer']
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +129,7 @@ def locate(
     if config is not None:
         fields = read_json(config, 'the configuration', dict)
         files = dataclasses.replace(files, config=os.fspath(config), fields=fields)
-    family = _family_of(name, task, family, like, model, files)
+    family = find_family(name, task, family, like, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
         files = files.with_vocab_of(other)
@@ -148,103 +142,6 @@ def locate(
 WHERE = frozenset(
     ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root', 'exported')
 )
-
-
-def _family_of(name, task, family, like, model, files):
-    """Return the `Family` that a class, a name, a model, or files belong to."""
-    families = {each.name: each for each in list_families()}
-    by_type = {each.base.config_class.model_type: each for each in reversed(families.values())}
-    names = {os.path.basename(path) for path in (files.weights, files.config) if path}
-    released = [each for each in families.values() if names.intersection(each.release_names)]
-    if isinstance(task, type):
-        # a class of the user's own needs no registered names
-        result = family_of_class(task) or Family(task.__name__, task, {}, ())
-    elif family is not None or model is not None:
-        result = get_family(family or get_entry(model).family)
-    elif released:
-        result = released[0]
-    elif files.config is None:
-        if files.weights is None:
-            raise no_weights(name)
-        if like is None:
-            raise _no_configuration(files)
-        result = families[like]
-    elif (model_type := files.fields.get('model_type')) is not None:
-        UnknownNameError.check(f'model_type in {files.config!r}', model_type, by_type)
-        result = by_type[model_type]
-    else:
-        candidates = _families_that_fit(files)
-        if len(candidates) != 1:
-            fits = ' or '.join(each.name for each in candidates) or 'any family'
-            raise InputError(f'{files.config!r} may be of {fits}: name its `family`')
-        result = candidates[0]
-    if model is not None and model not in result.base.architectures:
-        raise InputError(f'{name!r} is not a model of the family {result.name}')
-    return result if like in (None, result.variant_of) else families[like]
-
-
-def _families_that_fit(files):
-    """Return the families that fit the configuration's fields, the vocabulary and the weights."""
-
-    def likeness(family):
-        known = {field.name for field in dataclasses.fields(family.base.config_class)}
-        return len(known.intersection(files.fields))
-
-    families, file = _best(list_families(), likeness), files.vocab and VocabFile(files)
-    if len(families) > 1 and file is not None:
-        with contextlib.suppress(ZooError):  # opening the tokenizer reports it
-            families = _best(families, lambda family: family.takes_vocab(file)) or families
-    # of BERT and its variants, whose configurations are BERT's, a vocabulary of its kind is BERT's
-    originals = [family for family in families if family.variant_of is None]
-    if len(families) > 1 and files.weights and (file is None or len(originals) != 1):
-        with contextlib.suppress(ZooError):
-            weights = read_tensors(files.weights)
-            families = _best(families, lambda family: family.base.count_known(*weights)) or families
-            originals = [family for family in families if family.variant_of is None]
-    return originals if len(originals) == 1 else families
-
-
-def _best(families, score):
-    """Return the families with the highest score, if it isn't 0."""
-    scores = [score(family) for family in families]
-    return [family for family, each in zip(families, scores) if each and each == max(scores)]
-
-
-def _no_configuration(files):
-    """Return the error of files of which neither names nor a configuration say what they are."""
-    folder = os.path.dirname(files.weights or files.vocab or '') or '.'
-    return InputError(
-        f'the directory {folder!r} has no configuration: put config.json (or bert_config.json, '
-        'hparams.json) beside the weights, or name its `config`'
-    )
-
-
-class Weights(NamedTuple):
-    """A file of weights, by our canonical names.
-
-    Attributes
-    ----------
-    unknown : list of str
-        The file's names that mean nothing in the family.
-    class_name : str or None
-        Class of the block that the file says it was saved from.
-    """
-
-    path: str
-    tensors: dict
-    unknown: list
-    class_name: str = None
-
-
-def read_weights(block_class, path, config):
-    """Read a file of weights and translate its names."""
-    if isinstance(path, dict):
-        tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
-    else:
-        tensors, metadata = read_tensors(path)
-    with reporting(f'{path}', error_class=CheckpointError, errors=CheckpointError):
-        loaded, unknown = block_class.translate(tensors, metadata, config)
-    return Weights(path, loaded, unknown, metadata.get('class'))
 
 
 def _best_fit(blocks, weights):
@@ -411,7 +308,7 @@ def open_model(
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)
     else:
-        weights = read_weights(family.base if task is None else block_class, source, config)
+        weights = (family.base if task is None else block_class).read_weights(source, config)
         if task is not None and not exact:
             block = block_class(config, **options)
             block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
@@ -465,7 +362,7 @@ def configure(located, vocab=None, options=(), task=None):
     elif os.path.basename(files.weights or '') in family.release_names:
         config = config_class()  # the usual one: OpenAI published one size, without a file for it
     else:
-        raise _no_configuration(files)
+        raise no_configuration(files)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))} - {'id2label'}
     changes = {name: value for name, value in options.items() if name in known}
     others = {name: value for name, value in options.items() if name not in known}

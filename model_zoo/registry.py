@@ -1,14 +1,19 @@
-"""The families by name."""
+"""The families, by name and by a model's files."""
 
+import contextlib
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import Any
 
-from .errors import InputError, UnknownNameError, did_you_mean
+from .checkpoint.readers import read_tensors
+from .errors import InputError, UnknownNameError, ZooError, did_you_mean
 from .families import load_families
+from .pretrained import get_entry, no_configuration, no_weights
 from .tokenization.tokenizer import open_tokenizer
+from .tokenization.vocab_file import VocabFile
 
-__all__ = ['Family', 'get_family', 'list_families', 'register_family']
+__all__ = ['Family', 'find_family', 'get_family', 'list_families', 'register_family']
 
 _FAMILIES = {}  # name -> Family
 
@@ -162,3 +167,66 @@ def family_of_class(block_class):
     """Return the family that a class of blocks belongs to, by its configuration; or None."""
     wanted = block_class.config_class
     return next((family for family in list_families() if family.base.config_class is wanted), None)
+
+
+def find_family(name, task, family, like, model, files):
+    """Return the `Family` that a class, a name, a model, or files belong to.
+
+    `model_zoo.opening.locate` documents the arguments; `model` is a name of the catalogue.
+    """
+    load_families()
+    by_type = {each.base.config_class.model_type: each for each in reversed(_FAMILIES.values())}
+    names = {os.path.basename(path) for path in (files.weights, files.config) if path}
+    released = [each for each in _FAMILIES.values() if names.intersection(each.release_names)]
+    if isinstance(task, type):
+        # a class of the user's own needs no registered names
+        result = family_of_class(task) or Family(task.__name__, task, {}, ())
+    elif family is not None or model is not None:
+        result = get_family(family or get_entry(model).family)
+    elif released:
+        result = released[0]
+    elif files.config is None:
+        if files.weights is None:
+            raise no_weights(name)
+        if like is None:
+            raise no_configuration(files)
+        result = _FAMILIES[like]
+    elif (model_type := files.fields.get('model_type')) is not None:
+        UnknownNameError.check(f'model_type in {files.config!r}', model_type, by_type)
+        result = by_type[model_type]
+    else:
+        candidates = _families_that_fit(files)
+        if len(candidates) != 1:
+            fits = ' or '.join(each.name for each in candidates) or 'any family'
+            raise InputError(f'{files.config!r} may be of {fits}: name its `family`')
+        result = candidates[0]
+    if model is not None and model not in result.base.architectures:
+        raise InputError(f'{name!r} is not a model of the family {result.name}')
+    return result if like in (None, result.variant_of) else _FAMILIES[like]
+
+
+def _families_that_fit(files):
+    """Return the families that fit the configuration's fields, the vocabulary and the weights."""
+
+    def likeness(family):
+        known = {field.name for field in dataclasses.fields(family.base.config_class)}
+        return len(known.intersection(files.fields))
+
+    families, file = _best(_FAMILIES.values(), likeness), files.vocab and VocabFile(files)
+    if len(families) > 1 and file is not None:
+        with contextlib.suppress(ZooError):  # opening the tokenizer reports it
+            families = _best(families, lambda family: family.takes_vocab(file)) or families
+    # of BERT and its variants, whose configurations are BERT's, a vocabulary of its kind is BERT's
+    originals = [family for family in families if family.variant_of is None]
+    if len(families) > 1 and files.weights and (file is None or len(originals) != 1):
+        with contextlib.suppress(ZooError):
+            weights = read_tensors(files.weights)
+            families = _best(families, lambda family: family.base.count_known(*weights)) or families
+            originals = [family for family in families if family.variant_of is None]
+    return originals if len(originals) == 1 else families
+
+
+def _best(families, score):
+    """Return the families with the highest score, if it isn't 0."""
+    scores = [score(family) for family in families]
+    return [family for family, each in zip(families, scores) if each and each == max(scores)]

@@ -10,7 +10,7 @@ import mxnet as mx
 
 from .errors import InputError, UnknownNameError
 from .families import load_families
-from .opening import Located, check_ctx, configure, locate, open_model, open_parts, read_weights
+from .opening import Located, check_ctx, configure, locate, open_model, open_parts
 from .pretrained import find_files, is_place, list_pretrained
 from .tokenization.vocab_file import VocabFile
 
@@ -205,7 +205,7 @@ def _build(located, vocab, ctx, fields, options, may_lack):
         given = {name: value for name, value in options.items() if value is not None}
         parts = {name: True for name in options if name[4:] in block_class.optional_parts}
         return block_class(config, **{**parts, **given}), vocab
-    weights = read_weights(block_class, files.weights, config)
+    weights = block_class.read_weights(files.weights, config)
     block = block_class(config, **open_parts(block_class, weights, options))
     block.load_weights(weights, ctx or mx.cpu(), ('^', *may_lack))
     block.base.vocab_file = file

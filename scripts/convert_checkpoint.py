@@ -135,9 +135,7 @@ def verify(block, path):
     """Raise CheckpointError unless the weights at `path` equal the block's."""
     import numpy as np
 
-    from model_zoo.opening import read_weights
-
-    ours, theirs = block.own_tensors(), read_weights(type(block), path, block.config).tensors
+    ours, theirs = block.own_tensors(), block.read_weights(path, block.config).tensors
     wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:
         raise CheckpointError(f'{path} does not give back what was written: {", ".join(wrong)}')

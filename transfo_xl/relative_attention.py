@@ -61,6 +61,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         heads = self._num_heads, self._head_size = config.n_head, config.d_head
         units, inner = config.d_model, config.n_head * config.d_head
         initializer, _ = initializers(config)
+        options = {'weight_initializer': initializer, 'use_bias': False}
         with self.name_scope():
             # rows of all heads' queries, then their keys, then their values
             shape = 3 * inner, units
@@ -69,8 +70,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
                 names = 'content_bias', 'position_bias'
                 biases = [self.params.get(name, shape=heads, init=initializer) for name in names]
             self.content_bias, self.position_bias = biases
-            self.relative = Dense(inner, units, initializer, use_bias=False, prefix='relative_')
-            self.proj = Dense(units, inner, initializer, use_bias=False, prefix='proj_')
+            self.relative = Dense(inner, in_units=units, prefix='relative_', **options)
+            self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
             self.dropout = nn.Dropout(config.dropatt)
 
     def _dense(self, F, x, weight, parts=1):

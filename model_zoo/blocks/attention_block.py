@@ -25,6 +25,13 @@ class AttentionBlock(ZooBlock):
         Whether the backbone returns attentions, and the states of all layers.
     keep_multihead_output : bool
         Whether `get_multihead_outputs` and `get_multihead_gradients` work; then calls use no graph.
+
+    Attributes
+    ----------
+    initializer : mx.init.Initializer
+        Of the weights, as the configuration says.
+    dense_options : dict
+        Arguments of a `Dense` on the layers' outputs.
     """
 
     #: each layer's heads' outputs of the last call, with the probe that gets their gradients
@@ -47,6 +54,8 @@ class AttentionBlock(ZooBlock):
         self.output_attentions = output_attentions
         self.output_all_encodings = output_all_encodings
         self.keep_multihead_output = keep_multihead_output
+        self.initializer = mx.init.Normal(config.initializer_range)
+        self.dense_options = {'in_units': config.units, 'weight_initializer': self.initializer}
 
     def run(self, *inputs):
         base = self.base

@@ -157,6 +157,11 @@ class AttentionConfig(Config):
 
     A subclass has the field `pruned_heads`, and fields or properties `num_layers`, `num_heads`,
     `units`, `intermediate_size` and `dropout`, because the families' files name these differently.
+
+    Attributes
+    ----------
+    head_size : int
+        Units of one attention head.
     """
 
     fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
@@ -171,7 +176,8 @@ class AttentionConfig(Config):
     def __post_init__(self, vocab_size_or_config_json_file):
         super().__post_init__(vocab_size_or_config_json_file)
         UnknownNameError.check('activation', self.activation, ACTIVATIONS)
-        if self.units % self.num_heads:
+        self.head_size, rest = divmod(self.units, self.num_heads)
+        if rest:
             raise InputError(f'{self.units} units are not a multiple of {self.num_heads} heads')
         given, self.pruned_heads = self.pruned_heads, {}
         if given:
@@ -181,11 +187,6 @@ class AttentionConfig(Config):
         if self.pruned_heads and format in ('tensorflow', 'numpy'):
             raise InputError(f'the format {format!r} has no place for pruned heads')
         return super().to_format(format, architecture)
-
-    @property
-    def head_size(self):
-        """Units of one attention head."""
-        return self.units // self.num_heads
 
     def kept_heads(self, layer):
         """Return the heads that `layer` still has, by their original numbers."""

@@ -3,7 +3,6 @@
 import math
 from operator import attrgetter
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 
@@ -174,8 +173,7 @@ class DecoderModel(DecoderBlock):
         config = self.config
         self._make_embedding()
         with self.name_scope():
-            init = mx.init.Normal(config.initializer_range)
-            shape = config.n_positions, config.units
+            init, shape = self.initializer, (config.n_positions, config.units)
             self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.dropout = nn.Dropout(config.embd_pdrop)
             self.layers = nn.HybridSequential(prefix='')
@@ -192,7 +190,7 @@ class DecoderModel(DecoderBlock):
         return [name for name in self.outputs if there.get(name, True)]
 
     def _make_embedding(self):
-        config, init = self.config, mx.init.Normal(self.config.initializer_range)
+        config, init = self.config, self.initializer
         sizes = config.embedding_rows, config.units
         with self.name_scope():
             self.word_embed = nn.Embedding(*sizes, weight_initializer=init, prefix='word_embed_')

@@ -221,8 +221,7 @@ class DecoderDoubleHeads(DecoderTask):
         with self.name_scope():
             # a unit is dropped in all choices alike, as in OpenAI's code
             self.mc_dropout = nn.Dropout(config.mc_pdrop, axes=(1,))
-            initializer = mx.init.Normal(config.initializer_range)
-            self.mc_head = Dense(1, config.units, initializer, prefix='mc_head_')
+            self.mc_head = Dense(1, prefix='mc_head_', **self.dense_options)
 
     def check(self, inputs):
         words = inputs['words']

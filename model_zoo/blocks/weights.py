@@ -5,21 +5,21 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import mxnet as mx
 import numpy as np
 
 from ..checkpoint.mapping import PADDED
-from ..checkpoint.readers import LAYOUTS, kept_sums, weights_of
-from ..checkpoint.tensor_files import write_params
-from ..errors import CheckpointError, UnknownNameError
-from ..opening import open_model, read_weights
+from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
+from ..checkpoint.tensor_files import plain_arrays, write_params
+from ..errors import CheckpointError, UnknownNameError, reporting
+from ..opening import open_model
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
-__all__ = ['BlockFiles']
+__all__ = ['BlockFiles', 'Weights']
 
 BlockType = TypeVar('BlockType')
 
@@ -51,6 +51,23 @@ class _Part:
         parts[self.number] = data.asnumpy()
         whole = mx.nd.array(self.convert.load(parts, self.config), dtype=data.dtype)
         self.whole._load_init(whole, ctx, cast_dtype, dtype_source)
+
+
+class Weights(NamedTuple):
+    """Weights by our canonical names.
+
+    Attributes
+    ----------
+    unknown : list of str
+        The file's names that mean nothing in the family.
+    class_name : str or None
+        Class of the block that the file says it was saved from.
+    """
+
+    path: str
+    tensors: dict
+    unknown: list
+    class_name: str = None
 
 
 def _own_names(block, prefix=''):
@@ -111,26 +128,46 @@ class BlockFiles:
         }
 
     @classmethod
-    def translate(cls, tensors, metadata, config):
-        """Convert a file's tensors to (tensors by our canonical names, unknown names)."""
+    def read_weights(cls, source, config):
+        """Read weights by our canonical names.
+
+        Parameters
+        ----------
+        source : str or dict of str to array
+            A file, or arrays by the names of any format.
+
+        Returns
+        -------
+        Weights
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, or of another family.
+        """
+        if isinstance(source, dict):
+            tensors, metadata, path = plain_arrays(source), {}, 'the state_dict'
+        else:
+            (tensors, metadata), path = read_tensors(source), f'{source}'
         if metadata.get('format') != 'native':
             maps = cls.name_maps(config).values()
             best = max(maps, key=lambda mapping: mapping.matches(tensors), default=None)
             if best is None or not best.matches(tensors):
                 some = ', '.join(list(tensors)[:4])
-                raise CheckpointError(f'no name belongs to a {cls.__name__}: {some}, ...')
-            return best.load(tensors, config)
+                raise CheckpointError(f'{path}: no name belongs to a {cls.__name__}: {some}, ...')
+            with reporting(path, error_class=CheckpointError, errors=CheckpointError):
+                return Weights(path, *best.load(tensors, config))
         wanted = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', wanted)
         if family != wanted:
-            raise CheckpointError(f'the checkpoint is for the family {family}, not for {wanted}')
+            raise CheckpointError(f'{path} is for the family {family}, not for {wanted}')
         backbone, result = metadata.get('backbone'), {}
         prefix = f'{backbone}.' if backbone else ''
         for name, value in tensors.items():
             name = name[len(prefix) :] if name.startswith(prefix) else f'^{name}'
             convert = PADDED.get(name.rpartition('.ffn.')[2])
             result[name] = convert.load([value], config) if convert else value
-        return result, []
+        return Weights(path, result, [], metadata.get('class'))
 
     @classmethod
     def count_known(cls, tensors, metadata):
@@ -208,7 +245,7 @@ class BlockFiles:
         return mapping.save(self.own_tensors(), self.config, with_prefix=with_prefix)
 
     def load_weights(self, weights, ctx=None, may_lack=(), exact=False):
-        """Set the parameters to weights that `model_zoo.opening.read_weights` has read.
+        """Set the parameters to the `Weights` that `read_weights` has read.
 
         They may hold more than the block's parameters; if `exact`, a warning names these even if
         they are of a head or an optional part.
@@ -261,7 +298,7 @@ class BlockFiles:
             If the file is damaged, of another family, or doesn't fit; the message lists the
             names that are missing, left over, or of the wrong shape.
         """
-        weights = read_weights(type(self), filename, self.config)
+        weights = self.read_weights(filename, self.config)
         options = allow_missing, ignore_extra, cast_dtype, dtype_source
         self.assign(weights, ctx, *options)
 

@@ -43,17 +43,7 @@ PARAMS_START = struct.pack('<Q', _MAGIC)
 
 def read_params(path):
     """Read the arrays of a ``.params`` file, as read-only views, and its metadata."""
-    position, arrays = 0, []
-
-    def read(dtype, count=1):
-        """Return the next values."""
-        nonlocal position
-        start, dtype = position, np.dtype(dtype).newbyteorder('<')
-        position += count * dtype.itemsize
-        if position > len(content):
-            raise ValueError('it ends in the middle of an array')
-        return np.frombuffer(content[start:position], dtype)
-
+    arrays, names = [], []
     with reporting(f'cannot read {path!r}', *DAMAGED):
         with open(path, 'rb') as file:
             content = memoryview(file.read())
@@ -63,18 +53,24 @@ def read_params(path):
             content = content[:-_TRAILER_SIZE]
             if trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
                 raise ValueError('its checksum is wrong')
-        read('u8', 2)  # PARAMS_START, and 0
-        for _ in range(read('u8')[0]):
-            version, storage = read('u4', 2)
+        position, (count,) = 24, struct.unpack_from('<16xQ', content)
+        for _ in range(count):
+            version, storage, axes = struct.unpack_from('<IiI', content, position)
             if version not in _VERSIONS or storage != 0:
                 raise ValueError('an array is sparse, or older than MXNet 1.0')
-            shape = tuple(read('i8', int(read('u4')[0])).tolist())
-            flag = int(read('i4', 3)[2])
+            *shape, _, _, flag = struct.unpack_from(f'<{axes}q3i', content, position + 12)
             if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
                 raise ValueError(f'an array of shape {shape} and dtype number {flag}')
-            arrays.append(read(_DTYPES[flag], math.prod(shape)).reshape(shape))
-        sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
-        names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
+            position += 24 + 8 * axes
+            values = np.frombuffer(content, f'<{_DTYPES[flag]}', math.prod(shape), position)
+            arrays.append(values.reshape(shape))
+            position += values.nbytes
+        (count,) = struct.unpack_from('<Q', content, position)
+        position += 8
+        for _ in range(count):
+            (size,) = struct.unpack_from('<Q', content, position)
+            names.append(bytes(content[position + 8 :][:size]).decode())
+            position += 8 + size
         tensors = dict(zip(names, arrays))
         is_whole = position == len(content) and len(names) == len(arrays) == len(tensors)
         if not is_whole or is_ours != (METADATA in tensors):

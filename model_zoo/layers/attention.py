@@ -80,16 +80,16 @@ class SelfAttention(MixedPrecision, HybridBlock):
         self._initializer = initializer
         with self.name_scope():
             self.dropout = nn.Dropout(config.attention_dropout)
-        self._make_projections(len(config.kept_heads(layer)))
+        self._make_projections(config.num_heads - len(config.pruned_heads.get(layer, ())))
 
     def _make_projections(self, num_heads):
         self.num_heads = num_heads  # after pruning
-        inner, units, initializer = num_heads * self._head_size, self._units, self._initializer
+        inner, units, init = num_heads * self._head_size, self._units, self._initializer
         with self.name_scope():
-            self.qkv = Dense(3 * inner, units, initializer, prefix='qkv_')
+            self.qkv = Dense(3 * inner, in_units=units, weight_initializer=init, prefix='qkv_')
             if self.joins_parameters:
                 self.qkv.weight.joined = self.qkv.bias.joined = (3, self._head_size)
-            self.proj = Dense(units, inner, initializer, prefix='proj_')
+            self.proj = Dense(units, in_units=inner, weight_initializer=init, prefix='proj_')
 
     def prune(self, keep):
         """Keep only the heads at positions `keep`, an ascending list of at least one."""

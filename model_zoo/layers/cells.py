@@ -106,11 +106,11 @@ class FeedForward(HybridBlock):
         inner = padded_units(hidden_size)
         with self.name_scope():
             padded = ZeroPadded(initializer, 0, hidden_size)
-            self.ffn_1 = Dense(inner, units, padded, prefix='ffn_1_')
+            self.ffn_1 = Dense(inner, in_units=units, weight_initializer=padded, prefix='ffn_1_')
             self.activation = nn.HybridLambda(ACTIVATIONS[activation])
             self.dropout = nn.Dropout(dropout) if dropout else None
             padded = ZeroPadded(initializer, 1, hidden_size)
-            self.ffn_2 = Dense(units, inner, padded, prefix='ffn_2_')
+            self.ffn_2 = Dense(units, in_units=inner, weight_initializer=padded, prefix='ffn_2_')
 
     def hybrid_forward(self, F, x):
         x = self.activation(self.ffn_1(x))

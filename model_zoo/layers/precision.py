@@ -76,14 +76,10 @@ class MixedPrecision:
 
 
 class Dense(MixedPrecision, nn.Dense):
-    """Gluon's Dense on the last axis, in the block's precision."""
-
-    def __init__(self, units, in_units, initializer=None, flatten=False, **options):
-        options.update(in_units=in_units, weight_initializer=initializer, flatten=flatten)
-        super().__init__(units, **options)
+    """Gluon's Dense in the block's precision, always on the last axis."""
 
     def hybrid_forward(self, F, x, weight, bias=None):
-        options = {'num_hidden': self._units, 'flatten': self._flatten, 'name': 'fwd'}
+        options = {'num_hidden': self._units, 'flatten': False, 'name': 'fwd'}
         result = self.fully_connected(F, x, weight, bias, **options)
         return result if self.act is None else self.act(result)
 

@@ -17,7 +17,7 @@ from .catalogue import (
 )
 from .download import SourceError, default_root
 from .files import Files
-from .find import find_files, names_files, no_weights, places_of
+from .find import find_files, names_files, no_configuration, no_weights, places_of
 from .places import is_place, local_path
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     'list_pretrained',
     'local_path',
     'names_files',
+    'no_configuration',
     'no_weights',
     'places_of',
     'register_pretrained',

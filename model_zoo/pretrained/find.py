@@ -224,6 +224,15 @@ def no_weights(path, format=None):
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 
 
+def no_configuration(files):
+    """Return the error of files of which neither names nor a configuration say what they are."""
+    folder = os.path.dirname(files.weights or files.vocab or '') or '.'
+    return InputError(
+        f'the directory {folder!r} has no configuration: put config.json (or bert_config.json, '
+        'hparams.json) beside the weights, or name its `config`'
+    )
+
+
 def _find_named(entry, root, weights):
     """Return the files of `entry` from the first place that has them."""
     places, tried = {**HERE, **ELSEWHERE}, []

@@ -91,53 +91,6 @@ class TokenizerSettings:
     tokenizer_class: str | None
     max_len: int | None
 
-    @classmethod
-    def read(cls, folder, do_lower_case=None):
-        """Read the settings of a folder's tokenizer; InputError for values of a wrong type.
-
-        `do_lower_case`, if it is given, is used instead of the folder's.
-        """
-        paths = TOKENIZER_CONFIG, 'config.json', SPECIAL_NAME, ADDED_NAME
-        paths = [os.path.join(folder, name) for name in paths]
-        fields, config, special, added = (read_json(p, shape=dict, default={}) for p in paths)
-        if config.get('tokenizer_class'):  # older models name it there
-            fields = {'tokenizer_class': config['tokenizer_class'], **fields}
-        if os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
-            added = {}
-        try:
-            files = dict(_Files.model_validate({**special, **fields, 'added': added}))
-        except ValidationError as error:
-            raise InputError(f'{paths[0]!r}: {refusal(error)}') from None
-        roles = {role: files[f'{role}_token'] for role in ROLES if files[f'{role}_token']}
-        tokens = [*roles.values()]
-        for name in ('additional_special_tokens', 'extra_special_tokens'):
-            extra = files[name] or []
-            tokens += extra.values() if isinstance(extra, dict) else extra
-        added = {token.content: (token, None) for token in tokens if token is not None}
-        for token, number in files['added'].items():
-            added[token] = added.get(token, (AddedToken(token, special=False),))[0], number
-        for number, token in (files['added_tokens_decoder'] or {}).items():
-            added[token.content] = token, number
-        roles = {role: token.content for role, token in roles.items()}
-        fields = {**{f'{role}_token': token for role, token in roles.items()}, **fields}
-        if do_lower_case is not None:
-            fields['do_lower_case'] = do_lower_case
-        name = (files['tokenizer_class'] or '').replace('TokenizerFast', '')
-        max_len = files['max_len'] or files['model_max_length']
-        name, max_len = name.replace('Tokenizer', '') or None, max_len and int(max_len)
-        return cls(fields, roles, added, name, max_len)
-
-    def ask_more_of(self, tokenizer):
-        """Return whether a tokenizer, made from the vocabulary alone, would give other ids."""
-        ids, known = tokenizer.vocab.token_to_idx, set(tokenizer._roles.values())
-        known.update(tokenizer.added_tokens.values())
-        added = (token for token, (_, number) in self.added.items() if number or token in ids)
-        return (
-            not known.issuperset(added)
-            or any(tokenizer._roles.get(r) != t for r, t in self.roles.items() if t in ids)
-            or bool(tokenizer.word_prefix and self.fields.get('add_prefix_space'))
-        )
-
     def applied_to(self, rust):
         """Return a copy of the library's tokenizer with these settings."""
         content = json.loads(rust.to_str())
@@ -168,3 +121,37 @@ class TokenizerSettings:
                     f'{rust.token_to_id(content)}: the ids between have no tokens'
                 )
         return rust
+
+
+def read_settings(file):
+    """Read the `TokenizerSettings` beside a `VocabFile`; InputError for values of a wrong type."""
+    folder = os.path.dirname(file.path)
+    paths = TOKENIZER_CONFIG, 'config.json', SPECIAL_NAME, ADDED_NAME
+    paths = [os.path.join(folder, name) for name in paths]
+    fields, config, special, added = (read_json(p, shape=dict, default={}) for p in paths)
+    if config.get('tokenizer_class'):  # older models name it there
+        fields = {'tokenizer_class': config['tokenizer_class'], **fields}
+    if os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
+        added = {}
+    try:
+        files = dict(_Files.model_validate({**special, **fields, 'added': added}))
+    except ValidationError as error:
+        raise InputError(f'{paths[0]!r}: {refusal(error)}') from None
+    roles = {role: files[f'{role}_token'] for role in ROLES if files[f'{role}_token']}
+    tokens = [*roles.values()]
+    for name in ('additional_special_tokens', 'extra_special_tokens'):
+        extra = files[name] or []
+        tokens += extra.values() if isinstance(extra, dict) else extra
+    added = {token.content: (token, None) for token in tokens if token is not None}
+    for token, number in files['added'].items():
+        added[token] = added.get(token, (AddedToken(token, special=False),))[0], number
+    for number, token in (files['added_tokens_decoder'] or {}).items():
+        added[token.content] = token, number
+    roles = {role: token.content for role, token in roles.items()}
+    fields = {**{f'{role}_token': token for role, token in roles.items()}, **fields}
+    if file.stated_lower_case is not None:
+        fields['do_lower_case'] = file.stated_lower_case
+    name = (files['tokenizer_class'] or '').replace('TokenizerFast', '')
+    max_len = files['max_len'] or files['model_max_length']
+    name, max_len = name.replace('Tokenizer', '') or None, max_len and int(max_len)
+    return TokenizerSettings(fields, roles, added, name, max_len)

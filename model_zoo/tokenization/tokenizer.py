@@ -526,6 +526,8 @@ eos_token_id : int or None
         frames = self._frames_with(**special) if special else self._frames
         if not add_special_tokens:
             frames = [frame.without_tokens() for frame in frames]
+        if self._fields.get('truncation_side') == 'left':
+            frames = [frame._replace(cuts_left=True) for frame in frames]
         are_pairs = any(other is not None for _, other in pairs)
         if max_length is not None and max_length < frames[are_pairs].size:
             raise InputError(
@@ -655,14 +657,8 @@ eos_token_id : int or None
         given = {'special_tokens': roles, 'max_len': settings.max_len, **kwargs}
         tokenizer = cls.__new__(cls)  # its arguments are the files
         tokenizer._set_up(rust, **given)
-        return tokenizer.with_fields(settings.fields)
-
-    def with_fields(self, fields):
-        """Keep the fields of tokenizer_config.json, for saving; returns the tokenizer."""
-        self._fields = fields
-        if fields.get('truncation_side') == 'left':
-            self._frames = tuple(frame._replace(cuts_left=True) for frame in self._frames)
-        return self
+        tokenizer._fields = settings.fields
+        return tokenizer
 
     @classmethod
     def exactly(cls, tokenizer):
@@ -755,14 +751,22 @@ def open_tokenizer(file, classes, **kwargs):
         if fields.get('never_split') or fields.get('do_basic_tokenize') is False:
             raise InputError('do_basic_tokenize and never_split need a vocabulary of word pieces')
         return tokenizer
-    name = file.settings.tokenizer_class
+    settings, name = file.settings, file.settings.tokenizer_class
     for cls in classes:
         if file.kind in cls.kinds and (name is None or name in cls.names):
             tokenizer = cls.from_vocab_file(file, **kwargs)
-            if file.settings.ask_more_of(tokenizer):
+            ids, roles = tokenizer.vocab.token_to_idx, tokenizer._roles
+            known = {*roles.values(), *tokenizer.added_tokens.values()}
+            added = settings.added.items()
+            if (
+                not known.issuperset(token for token, (_, n) in added if n or token in ids)
+                or any(roles.get(role) != t for role, t in settings.roles.items() if t in ids)
+                or (tokenizer.word_prefix and settings.fields.get('add_prefix_space'))
+            ):  # made from the vocabulary alone, it would give other ids
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
-                return Tokenizer.of_settings(rust, file.settings, max_len=max_len)
-            return tokenizer.with_fields(file.settings.fields)
+                return Tokenizer.of_settings(rust, settings, max_len=max_len)
+            tokenizer._fields = settings.fields
+            return tokenizer
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
     hint = f'put {merges} beside it' if file.kind == 'words' else 'save a tokenizer.json there'

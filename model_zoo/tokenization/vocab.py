@@ -81,7 +81,13 @@ def load_vocab(source, roles=None):
 
     if isinstance(source, (str, os.PathLike)):
         origin = f'vocabulary file {os.fspath(source)!r}'
-        tokens = _parse(read_text(source))
+        tokens, seen = [], set()
+        # StringIO ends lines at \n, \r\n and \r only; str.splitlines would also do so at U+2028
+        for line in io.StringIO(read_text(source).rstrip('\r\n'), newline=None):
+            line = line.rstrip('\n')
+            token = line.strip()
+            tokens.append(token if token and token not in seen else line)
+            seen.add(tokens[-1])
     else:
         origin = 'the list of tokens'
         tokens = list(source)
@@ -121,31 +127,16 @@ def load_vocab(source, roles=None):
 def save_vocab(vocab, path):
     """Write the tokens in the order of their ids to a file, or ``vocab.txt`` in a folder."""
     path = file_in(path, VOCAB_NAME)
-    tokens = vocab.idx_to_token
-    text = ''.join(f'{token}\n' for token in tokens)
-    read_back = _parse(text)
-    if read_back != tokens:
-        odd = next((t for t, back in zip(tokens, read_back) if t != back), tokens[-1])
-        raise InputError(f'cannot write {path!r}: token {odd!r} does not fit on a line')
-    with atomic_write(path) as file:
-        file.write(text)
-    return path
-
-
-def _parse(text):
-    """Return the tokens of the lines of `text`."""
-    # StringIO ends lines at \n, \r\n and \r only; str.splitlines would also do so at U+2028
-    lines = [line.rstrip('\n') for line in io.StringIO(text, newline=None)]
-    while lines and not lines[-1]:
-        lines.pop()
-    tokens, seen = [], set()
-    for line in lines:
-        token = line.strip()
-        if not token or token in seen:
-            token = line
+    seen = set()
+    for token in vocab.idx_to_token:
+        bare = token.strip()  # which `load_vocab` takes, unless it is empty or an earlier token
+        is_read = bare in ('', token) or bare in seen
+        if not token or {'\n', '\r'}.intersection(token) or not is_read:
+            raise InputError(f'cannot write {path!r}: token {token!r} does not fit on a line')
         seen.add(token)
-        tokens.append(token)
-    return tokens
+    with atomic_write(path) as file:
+        file.writelines(f'{token}\n' for token in vocab.idx_to_token)
+    return path
 
 
 def find_roles(tokens, first=()):

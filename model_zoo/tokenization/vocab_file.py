@@ -12,7 +12,7 @@ from ..pretrained.find import find_files
 from ..util.reading import parse_json, read_lines
 from ..util.remote import open_binary
 from .library_files import FAIRSEQ_NAME, FILE_NAME, open_rust
-from .settings import TokenizerSettings
+from .settings import read_settings
 from .vocab import ROLES, check_tokens, load_vocab
 
 #: the library's models -> kinds of files with the same content
@@ -47,6 +47,8 @@ class VocabFile:
     Attributes
     ----------
     path : str
+    stated_lower_case : bool or None
+        What the argument or the files say; None if neither does.
     kind : str
         ``'wordpiece'`` (vocab.txt), ``'gluonnlp'`` (.vocab), ``'sentencepiece'``, ``'fairseq'`` (a
         SentencePiece model whose ids are XLM-R's), ``'bpe'`` (JSON with merges beside it),
@@ -57,9 +59,9 @@ class VocabFile:
 
     def __init__(self, files, do_lower_case=None):
         self.path, self._files = files.vocab, files
-        self._said_lower_case = files.do_lower_case if do_lower_case is None else do_lower_case
-        if self._said_lower_case is not None:
-            self.do_lower_case = self._said_lower_case
+        self.stated_lower_case = files.do_lower_case if do_lower_case is None else do_lower_case
+        if self.stated_lower_case is not None:
+            self.do_lower_case = self.stated_lower_case
         folder, name = os.path.split(self.path)
         extension = os.path.splitext(name)[1]
         self.kind = _KINDS.get(name) or _KINDS.get(extension, 'gluonnlp')
@@ -73,13 +75,11 @@ class VocabFile:
         folder = os.path.dirname(self.path)
         others = (os.path.join(folder, name) for name in VOCAB_NAMES)
         files = (dataclasses.replace(self._files, vocab=p) for p in others if os.path.isfile(p))
-        files = (VocabFile(each, self._said_lower_case) for each in files)
+        files = (VocabFile(each, self.stated_lower_case) for each in files)
         return next((file for file in files if file.kind in kinds), self)
 
-    @functools.cached_property
-    def settings(self):
-        """The `TokenizerSettings` beside the file, with what else is known of it."""
-        return TokenizerSettings.read(os.path.dirname(self.path), self._said_lower_case)
+    #: the `TokenizerSettings` beside the file
+    settings = functools.cached_property(read_settings)
 
     @property
     def model_kind(self):

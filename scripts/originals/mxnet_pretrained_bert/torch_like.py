@@ -11,7 +11,6 @@ from typing import NamedTuple
 import mxnet as mx
 
 from model_zoo.checkpoint.mapping import Mapping
-from model_zoo.opening import read_weights
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
@@ -206,7 +205,7 @@ class TorchLike:
         arrays or torch's tensors. With `strict`, the names must match the block's parameters
         exactly. CheckpointError if they don't, or if the shapes differ.
         """
-        weights = read_weights(type(self), dict(state_dict), self.config)
+        weights = self.read_weights(dict(state_dict), self.config)
         names = self.assign(weights, None, not strict, not strict, True, 'current')
         self._is_new = False
         return LoadedKeys(*([name.lstrip('^') for name in part] for part in names))

@@ -50,11 +50,11 @@ def masked_lm():
 @pytest.mark.parametrize('prefix', ['module.', 'model.', '_orig_mod.', 'module.model.'])
 def test_prefixes_of_wrappers_are_dropped(prefix, caplog):
     block, tensors = masked_lm()
-    ours, unknown = block.translate(tensors, {}, block.config)
+    _, ours, unknown, _ = block.read_weights(tensors, block.config)
     caplog.set_level('INFO')
     wrapped = {prefix + name: array for name, array in tensors.items()}
     wrapped['loss.weight'] = np.ones(3)
-    loaded, others = block.translate(wrapped, {}, block.config)
+    _, loaded, others, _ = block.read_weights(wrapped, block.config)
     assert others == [*unknown, 'loss.weight'] and list(loaded) == list(ours)
     assert all((loaded[name] == ours[name]).all() for name in ours)
     assert block.count_known(wrapped, {}) == block.count_known(tensors, {})
@@ -67,5 +67,5 @@ def test_a_decoder_that_is_not_the_embedding_is_told(is_tied, caplog):
     block, tensors = masked_lm()
     name = 'cls.predictions.decoder.weight'
     tensors[name] = tensors[name] + (not is_tied)
-    block.translate(tensors, {}, block.config)
+    block.read_weights(tensors, block.config)
     assert [name in record.getMessage() for record in caplog.records] == [True] * (not is_tied)

@@ -5,10 +5,8 @@ import collections
 import numpy as np
 
 from bert import BertConfig, BertForPreTraining, BertModel
-from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_file import write_torch
-from model_zoo.errors import CheckpointError, reporting
-from model_zoo.opening import read_weights
+from model_zoo.errors import CheckpointError
 
 #: field of its model's JSON file -> this project's name, and the default
 CONFIG_FIELDS = {
@@ -71,9 +69,7 @@ def load_transformer(model, path):
     The file is a TensorFlow checkpoint, or another that `load_model` takes. Pooler and head keep
     their values.
     """
-    tensors, metadata = read_tensors(path)
-    with reporting(path, error_class=CheckpointError, errors=CheckpointError):
-        ours, _ = BertModel.translate(tensors, metadata, model.config)
+    ours = BertModel.read_weights(path, model.config).tensors
     parts = 'word_embed.', 'token_type_embed.', 'encoder.'
     ours = {name: array for name, array in ours.items() if name.startswith(parts)}
     loaded = _by_their_names(model, ours)
@@ -90,7 +86,7 @@ def save_model(model, path):
 
 
 def _load(model, tensors):
-    model.load_weights(read_weights(type(model), tensors, model.config))
+    model.load_weights(model.read_weights(tensors, model.config))
 
 
 def _by_their_names(model, tensors):
