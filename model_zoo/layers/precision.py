@@ -76,7 +76,7 @@ class MixedPrecision:
 
 
 class Dense(MixedPrecision, nn.Dense):
-    """Gluon's Dense in the block's precision, always on the last axis."""
+    """Gluon's Dense in the block's precision, on the last axis: it never flattens its input."""
 
     def hybrid_forward(self, F, x, weight, bias=None):
         options = {'num_hidden': self._units, 'flatten': False, 'name': 'fwd'}
