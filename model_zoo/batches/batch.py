@@ -144,7 +144,7 @@ def _labels(samples, shape):
     labels = [getattr(sample, 'label', None) for sample in samples]
     positions = getattr(samples[0], 'positions', None)
     count = len(samples)
-    if labels[0] is None:
+    if any(label is None for label in labels):
         return None, count
     if positions is None:
         is_class = isinstance(labels[0], (int, np.integer))

@@ -163,7 +163,8 @@ def _with_scalar(op, swapped=False, truth=False):
     return translate
 
 
-OPERATORS.update({'relu': _unary('Relu'), 'sqrt': _unary('Sqrt')})
+for _name in ('relu', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log', 'abs'):
+    OPERATORS[_name] = _unary(_name.capitalize())
 for _name, _op in {'add': 'Add', 'mul': 'Mul', 'div': 'Div'}.items():
     OPERATORS[f'elemwise_{_name}'] = OPERATORS[f'broadcast_{_name}'] = _binary(_op)
 OPERATORS['broadcast_maximum'] = _binary('Max')

@@ -133,6 +133,8 @@ class ClassificationTask(Task):
             else:
                 rows[name] = keep_rows(source)
         record, changes = choose_data(settings, rows), {}
+        if settings.class_weights is not None and not record.target.has_classes:
+            raise InputError(f'needs classes, and {record.name} has numbers', field='class_weights')
         if record.is_custom:
             changes['task_name'] = 'custom'
         if settings.method == 'linear':  # the head is fitted: all else is as after a training

@@ -179,6 +179,8 @@ class Task:
 
     def loss(self, model, batch):
         """Return the mean loss of a batch, an NDArray of shape (1,)."""
+        if batch.labels is None:
+            raise InputError('a row of the training set has no label')
         return model(*batch.inputs, batch.labels)
 
     def score(self, data, outputs):

@@ -55,9 +55,7 @@ def parse_json(text, shape=object):
     """
     try:
         value = json.loads(text)
-    except RecursionError:
-        raise ValueError('its lists or objects are nested too deeply') from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise ValueError(f'it is not JSON: {error}') from error
     if not (shape is object or (shape is dict and isinstance(value, dict))):
         check_json(value, shape)

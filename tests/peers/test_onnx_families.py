@@ -190,6 +190,17 @@ def test_variants(tmp_path, family, block_class):
     assert {each.name for each in model.graph.input} == {'input_ids', 'attention_mask', *types}
 
 
+class HeadOfAUser(bert.BertForSequenceClassification):
+    def _classify(self, F, encoded, valid_length):
+        scores = F.sigmoid(F.tanh(super()._classify(F, encoded, valid_length)))
+        return F.log(F.exp(F.relu(scores)) + F.sqrt(F.abs(scores)))
+
+
+def test_functions_of_a_users_head(tmp_path):
+    runner = exported(initialized(HeadOfAUser(CONFIG, num_labels=3)), tmp_path)  # it compares
+    assert runner.outputs == ['logits']
+
+
 @pytest.mark.parametrize(
     'make, options, error',
     [

@@ -19,6 +19,7 @@ CLASSIFIER = [
     *values('--dev_split 0.1', '--lr -1', '--max_length 41', '--deploy', '--train_file no.tsv'),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
     (['--task_name', 'MRPC', '--data_dir', 'no'], "no train set.*'no'"),
+    (['--task_name', 'STS-B', '--class_weights', 'balanced'], '--class_weights.*STS-B'),
     (['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'], 'no dev set of MRPC'),
     (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
     (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-(symbol.json|0000.params)'),

@@ -271,6 +271,27 @@ def test_a_task_of_ones_own(folder):
     assert trained.scores['closeness'] > -0.5
 
 
+class LineTask(RatingTask):
+    """As the page of the design has it: rows may lack labels."""
+
+    def encode(self, rows, tokenizer):
+        encoded = tokenizer.encode_batch([row.text for row in rows], pad=False)
+        return list(
+            map(Sample, encoded.input_ids, encoded.token_types, [row.label for row in rows])
+        )
+
+    def loss(self, model, batch):
+        return Task.loss(self, model, batch)
+
+
+@pytest.mark.parametrize('labels', [(None, None), (0, None), (None, 1)])
+def test_rows_without_a_label_are_no_training_set(folder, labels):
+    rows = [('a', labels[0]), ('b b', labels[1])]
+    with pytest.raises(InputError) as caught:
+        model_zoo.finetune(folder, LineTask, rows, epochs=1)
+    assert 'label' in str(caught.value)
+
+
 def test_an_object_of_a_task(folder, tmp_path):
     """Its settings hold where no keyword says otherwise, and stay its own."""
     rows = [('a', 0), ('b b', 1), ('c c c', 2), ('a a a', 3)] * 2
