@@ -68,8 +68,9 @@ setup(
         "mxnet>=1.9.1,<2; python_version < '3.13'",
     ],
     extras_require={
-        'onnx': ['onnx>=1.18', 'onnxruntime>=1.18'],
-        'openvino': ['onnx>=1.18', 'onnxruntime>=1.18', 'openvino>=2024.6'],
+        # sympy: ONNX Runtime's optimizer imports it, and its metadata no longer names it
+        'onnx': ['onnx>=1.18', 'onnxruntime>=1.18', 'sympy>=1.12'],
+        'openvino': ['onnx>=1.18', 'onnxruntime>=1.18', 'sympy>=1.12', 'openvino>=2024.6'],
         'tensorflow': ['tensorflow-cpu>=2.15'],
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],

@@ -107,7 +107,8 @@ def open_writer(path):
     """
     writer_class = _WRITERS.get(os.path.splitext(path)[1].lower())
     if writer_class is None:
-        raise InputError(f'{os.fspath(path)!r} must end in {" or ".join(_WRITERS)}')
+        problem = f'{os.fspath(path)!r} must end in {" or ".join(_WRITERS)}'
+        raise InputError(problem, field='output')
     with atomic_write(path, writer_class.mode) as file:
         writer = writer_class(file)
         yield writer

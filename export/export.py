@@ -103,7 +103,7 @@ def main(argv=None):
         parser.error(f'--task is required: {args.model_name!r} does not say its task')
     _check(args)
     if args.format != 'symbol':
-        MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
+        MissingExtraError.check('onnx', 'onnx', 'onnxruntime', 'sympy')
     make_writable_dir(args.output_dir)  # before the work, not after
     block = command.build_block(args, located)
     limit = block.context_length or math.inf
@@ -114,7 +114,8 @@ def main(argv=None):
     if args.format != 'onnx':
         examples = make_examples(block, length)
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
-        usage = 'in Python, mxnet.gluon.SymbolBlock.imports'
+        names = [f'data{i}' for i in range(sum(each is not None for each in examples))]
+        usage = f'in Python, mxnet.gluon.SymbolBlock.imports({paths[0]!r}, {names}, {paths[1]!r})'
     if args.format != 'symbol':
         tokenizer = command.find_tokenizer(args, block)
         paths += export_onnx_folder(

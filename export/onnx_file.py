@@ -97,7 +97,7 @@ def export_onnx(
     MissingExtraError
         If onnx and onnxruntime aren't installed.
     """
-    MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
+    MissingExtraError.check('onnx', 'onnx', 'onnxruntime', 'sympy')
     check_exportable(block, name, ['float32'])
     UnknownNameError.check('precision of ONNX', precision, ONNX_PRECISIONS)
     if (optimize or measures is not None) and not block.fuses_in_onnx:

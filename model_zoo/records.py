@@ -350,7 +350,7 @@ def _plain(value):
 def find_column(names, usual):
     """Return the first of the usual names that a table has in any case, as spelt there, or None."""
     spelt = {str(name).lower(): name for name in reversed(list(names))}
-    return next((spelt[name] for name in usual if name in spelt), None)
+    return next((spelt[name] for name in map(str.lower, usual) if name in spelt), None)
 
 
 def choose_columns(names, given, usual, field, where=None):

@@ -19,7 +19,7 @@ from model_zoo.records import is_table_file
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, 'questions', 'the questions, each in quotes')
     add = parser.add_argument
-    add('--context', metavar='FILE', help='file with the text')
+    add('--context', metavar='FILE', help='file with the text, or in the form of SQuAD')
     add('--text', help='the text itself')
     add('--top_k', type=int, default=1, help='number of answers per question')
     add('--may_be_empty', action='store_true', help='the answer may be "no answer"')
@@ -36,11 +36,15 @@ def parse_arguments(argv=None):
 def main(argv=None):
     args = parse_arguments(argv)
     from model_zoo.app.use import read_texts, run_pipeline
+    from model_zoo.tasks.squad import read_squad
     from model_zoo.util.reading import read_lines
 
     cli.setup_logging()
     text = args.text
-    if args.context is not None:
+    if args.context is not None and is_table_file(args.context):  # such as the training's
+        paragraphs = read_squad(args.context, version_2=True, encoding=args.encoding).paragraphs
+        text = '\n'.join(dict.fromkeys(paragraphs))
+    elif args.context is not None:
         text = '\n'.join(line.rstrip('\r\n') for _, line in read_lines(args.context, args.encoding))
     pairs = text is None
     if not pairs and args.text_column is None and args.file and is_table_file(args.file):

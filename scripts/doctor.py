@@ -17,7 +17,7 @@ from model_zoo.app import cli
 
 #: extra of this project -> its libraries
 EXTRAS = {
-    'onnx': ('onnx', 'onnxruntime'),
+    'onnx': ('onnx', 'onnxruntime', 'sympy'),
     'openvino': ('openvino',),
     'tensorflow': ('tensorflow',),
     'horovod': ('horovod',),
@@ -103,7 +103,9 @@ def _engines():
     from model_zoo.inference.engines import FASTEST, is_installed
 
     for precision, engines in FASTEST.items():
-        yield 'ok', precision, ', '.join(filter(is_installed, engines)) or 'no engine', ''
+        names = ', '.join(filter(is_installed, engines))
+        cure = '' if names else _install('onnx')
+        yield 'ok' if names else 'optional', precision, names or 'no engine', cure
     for extra, libraries in EXTRAS.items():
         for library in libraries:
             version, tested = _version(library), TESTED.get(library)

@@ -239,7 +239,7 @@ class _Warner(logging.Handler):
     """Gives warnings of a program that hasn't set up logging to `warnings`."""
 
     def emit(self, record):
-        warnings.warn(record.getMessage(), stacklevel=2)
+        warnings.warn_explicit(record.getMessage(), UserWarning, record.pathname, record.lineno)
 
 
 class Trained:

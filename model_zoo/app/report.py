@@ -264,10 +264,11 @@ def _caution(results):
         return None
     # the interval of Agresti and Coull
     share = (results['best'][segment]['accuracy'] * count + 2) / (count + 4)
-    points = 196 * math.sqrt(share * (1 - share) / (count + 4))
+    half = 1.96 * math.sqrt(share * (1 - share) / (count + 4))
+    low, high = max(0, share - half), min(1, share + half)
     return (
         f'the {segment} set has only {in_number(count, "examples")}: on others the accuracy may '
-        f'be {points:.0f} points higher or lower (95 % range)'
+        f'be from {low:.2f} to {high:.2f} (95 % range)'
     )
 
 

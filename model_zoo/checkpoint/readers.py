@@ -109,7 +109,8 @@ def read_tensors(path, has_index=True):
         return read_tensorflow(path)
     if has_index and head.lstrip()[:1] in (b'[', b'{'):
         return _read_json(path)
-    raise CheckpointError(f'{path!r} is no file of weights that is known here, or is damaged')
+    problem = f'{path!r} is no file of weights that is known here, or is damaged'
+    raise CheckpointError(f'{problem}: copy or download it again')
 
 
 def _read_json(path):
@@ -173,7 +174,8 @@ def check_sums(path, prefix=''):
             found = sha256_of(file)
         if found != expected:
             raise CheckpointError(
-                f'{file!r} is damaged; if you changed it yourself, delete {os.fspath(path)!r}'
+                f'{file!r} is damaged: copy or download it again; if you changed it yourself, '
+                f'delete {os.fspath(path)!r}'
             )
 
 

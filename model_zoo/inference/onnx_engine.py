@@ -104,7 +104,7 @@ class OnnxRuntimeEngine(OnnxEngine):
     """Runs an ONNX file with ONNX Runtime; see `OnnxEngine`."""
 
     name, library = 'onnxruntime', 'ONNX Runtime'
-    extra, packages = 'onnx', ('onnx', 'onnxruntime')
+    extra, packages = 'onnx', ('onnx', 'onnxruntime', 'sympy')
 
     def _open(self):
         import onnxruntime
@@ -139,7 +139,7 @@ class OpenVINOEngine(OnnxEngine):
     """
 
     name, library = 'openvino', 'OpenVINO'
-    extra, packages = 'openvino', ('onnx', 'onnxruntime', 'openvino')
+    extra, packages = 'openvino', ('onnx', 'onnxruntime', 'sympy', 'openvino')
 
     def __init__(self, path, precision='float32', block=None):
         self._local = threading.local()

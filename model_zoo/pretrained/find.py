@@ -208,7 +208,9 @@ def find_files(
     foreign = files.weights and not files.weights.endswith('.params')
     # other programs' files come with vocab.txt, whose order is another than GluonNLP's
     if others is None or (foreign and others.vocab.endswith('.vocab')):
-        raise InputError(f'{os.fspath(path)!r} has no vocabulary: put {VOCAB_NAMES[0]} beside it')
+        place = 'into it' if os.path.isdir(path) else 'beside it'
+        names = ', '.join(VOCAB_NAMES[:2])
+        raise InputError(f'{path!r} has no vocabulary: put {names} or another one {place}')
     return files.with_vocab_of(others)
 
 

@@ -27,6 +27,7 @@ from ..records import (
     is_table,
     read_records,
 )
+from ..util.display import in_number
 from .tables import downloading
 from .targets import Classes, LabelSet, Number, Target
 
@@ -513,8 +514,9 @@ def _read(task, source, segment, parse):
         pair = cells[1] if width == 2 else None
         examples.append(Example(own.strip() or str(number), cells[0], pair, labels[label]))
     name = source if is_path(source) else f'the {segment} set'
-    if skipped:
-        logger.warning('%s: skipped %d rows without a text or a label', name, skipped)
+    if skipped and (task.labels or not task.target.has_classes):  # else it is read again
+        shown = name, in_number(skipped, 'rows')
+        logger.warning('%s: skipped %s without a text or a label', *shown)
     if broken:
         shown = len(broken), len(examples) + len(broken), broken[0]
         logger.warning('%s: skipped %d broken rows of %d, the first at line %d', name, *shown)

@@ -165,6 +165,11 @@ def test_ask(model, tmp_path, capsys):
     assert all(text[each['start'] : each['end']] == each['answer'] != '' for each in answers)
     assert run(script, folder, '--text', text, 'where ?', '--top_k', '3') == 0
     assert len(lines_of(capsys)) == 3
+    paragraph = {'context': text.strip(), 'qas': [{'id': '1', 'question': 'a ?'}]}
+    squad = tmp_path / 'squad.json'
+    squad.write_text(json.dumps({'data': [{'paragraphs': [paragraph]}]}))
+    assert run(script, folder, '--context', str(squad), 'where ?', 'a ?') == 0
+    assert lines_of(capsys) == answers
 
 
 def test_tag(model, capsys):

@@ -55,13 +55,13 @@ FORMS = {
 
 
 def test_a_file_to_predict_has_the_columns_of_the_training(folder, tmp_path, capsys):
-    rows = [{'text': 'a', 'comment': text, 'verdict': label} for text, label in ROWS]
+    rows = [{'text': 'a', 'Comment (1)': text, 'verdict': label} for text, label in ROWS]
     trained = model_zoo.finetune(
-        folder, 'text-classification', rows, method='linear', text='comment', label='verdict'
+        folder, 'text-classification', rows, method='linear', text='Comment (1)', label='verdict'
     )
     trained.save(tmp_path)
     file = tmp_path / 'new.csv'
-    file.write_text('text,comment\na,c d\na,a b\n')
+    file.write_text('text,Comment (1)\na,c d\na,a b\n')
     assert run(load_script('predict'), str(tmp_path), '--file', str(file), '--format', 'json') == 0
     labels = [row['label'] for row in json.loads(capsys.readouterr().out)]
     assert labels == [answer['label'] for answer in trained(['c d', 'a b'])]

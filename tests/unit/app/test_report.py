@@ -91,7 +91,7 @@ SHOWN = [
     ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
     ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
     # (0.75 * 4 + 2) / 8 = 0.625, and 1.96 * sqrt(0.625 * 0.375 / 8) = 0.335
-    ({}, 'only 4 examples: on others the accuracy may be 34 points higher or lower'),
+    ({}, 'only 4 examples: on others the accuracy may be from 0.29 to 0.96 (95 % range)'),
 ]
 
 

@@ -1,4 +1,4 @@
-"""bfloat16 inference: the results are those of the block."""
+"""Engines of a block: results in bfloat16, and libraries that are missing."""
 
 import mxnet as mx
 import numpy as np
@@ -7,12 +7,13 @@ import tiny
 from halves import needs_bfloat16
 
 from bert import BertForPreTraining, BertForSequenceClassification
+from model_zoo.errors import MissingExtraError
 from model_zoo.inference import make_engine
 
 
 @needs_bfloat16
 @pytest.mark.parametrize('block_class', [BertForSequenceClassification, BertForPreTraining])
-def test_results_are_those_of_the_block(block_class):
+def test_results_in_bfloat16_are_those_of_the_block(block_class):
     block = tiny.make(block_class, 60)
     block.cast('bfloat16')
     random = np.random.RandomState(0)
@@ -24,3 +25,12 @@ def test_results_are_those_of_the_block(block_class):
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other.asnumpy(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('library', ['onnx', 'onnxruntime', 'sympy'])
+@pytest.mark.parametrize('engine', ['onnxruntime', 'openvino'])
+def test_a_missing_library_is_named(engine, library, without):
+    without(library)
+    with pytest.raises(MissingExtraError) as caught:
+        make_engine(tiny.make(BertForSequenceClassification, 60), engine)
+    assert library in str(caught.value)
