@@ -12,6 +12,9 @@ ORIGINALS = {  # pytorch-pretrained-bert's names, and what Pytorchic BERT's scri
     'mxnet_pytorchic_bert': 'scripts/originals/pytorchic_bert/mxnet_pytorchic_bert',
 }
 
+# pyarrow 26 needs NumPy 2, and says so at its import only; below Python 3.13 MXNet brings NumPy 1
+ARROW = ["pyarrow>=15,<26; python_version < '3.13'", "pyarrow>=15; python_version >= '3.13'"]
+
 
 def version():
     """`model_zoo.__version__`, read as text: importing it would need MXNet."""
@@ -78,9 +81,9 @@ setup(
         'serve': ['fastapi>=0.110', 'starlette>=1.0', 'uvicorn>=0.27', 'prometheus-client>=0.17'],
         'ray': ['ray[serve]>=2.60', 'prometheus-client>=0.17'],
         'remote': ['fsspec>=2025.2', 's3fs>=2025.2'],
-        'parquet': ['pyarrow>=15'],
+        'parquet': ARROW,
         'mkl': ["mkl>=2024; platform_machine == 'x86_64'"],  # instead of MXNet's OpenBLAS
-        'datasets': ['datasets>=3.0'],
+        'datasets': ['datasets>=3.0', *ARROW],
         'pandas': ['pandas>=1.5.3'],
         'gpt': ['ftfy>=6', 'spacy>=3.7'],
         'dev': names_in('test.txt'),
