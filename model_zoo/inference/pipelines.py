@@ -138,11 +138,11 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
         able = [name for name in pipeline_class.block_tasks if name in family.tasks]
         if not able:
             raise InputError(f'a model of the family {family.name} cannot do {task}')
-        opened = open_model(located, able[0], **options)
         # a model of another task may have parameters of the same names
-        trained = family.task_named(opened.block.config.extras.get('architectures'))
+        trained = family.task_named(located.architectures)
         if trained not in (None, *pipeline_class.block_tasks):
             raise InputError(f'the model was trained for {trained}, not for {task}')
+        opened = open_model(located, able[0], **options)
     return pipeline_class(
         opened, engine=make_engine(opened.block, engine, precision, ctx), **of_calls
     )
