@@ -102,7 +102,7 @@ LM = [
     (['--dev_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not say the family'),
     (['--family', 'gpt2', '--mem_len', '4'], '--mem_len'),
     (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab'),
-    (['XL', '--batch_size', '5000'], 'is too short for a batch_size of 5000'),
+    (['XL', '--batch_size', '900'], 'is too short for a batch_size of 900'),
 ]
 
 
