@@ -24,7 +24,7 @@ if __name__ == '__main__':
 from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.util.choices import ONNX_PRECISIONS, POOLINGS, PRECISIONS
+from model_zoo.util.choices import ONNX_LIBRARIES, ONNX_PRECISIONS, POOLINGS, PRECISIONS
 
 logger = logging.getLogger('export')
 
@@ -103,7 +103,7 @@ def main(argv=None):
         parser.error(f'--task is required: {args.model_name!r} does not say its task')
     _check(args)
     if args.format != 'symbol':
-        MissingExtraError.check('onnx', 'onnx', 'onnxruntime', 'sympy')
+        MissingExtraError.check('onnx', *ONNX_LIBRARIES)
     make_writable_dir(args.output_dir)  # before the work, not after
     block = command.build_block(args, located)
     limit = block.context_length or math.inf

@@ -21,7 +21,7 @@ from model_zoo.pretrained.labels import label_fields
 from model_zoo.tokenization import Tokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
-from model_zoo.util.choices import ONNX_PRECISIONS
+from model_zoo.util.choices import ONNX_LIBRARIES, ONNX_PRECISIONS
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
 from model_zoo.util.reading import read_json
 
@@ -97,7 +97,7 @@ def export_onnx(
     MissingExtraError
         If onnx and onnxruntime aren't installed.
     """
-    MissingExtraError.check('onnx', 'onnx', 'onnxruntime', 'sympy')
+    MissingExtraError.check('onnx', *ONNX_LIBRARIES)
     check_exportable(block, name, ['float32'])
     UnknownNameError.check('precision of ONNX', precision, ONNX_PRECISIONS)
     if (optimize or measures is not None) and not block.fuses_in_onnx:

@@ -149,7 +149,7 @@ class UnknownNameError(ZooError, ValueError):
     @classmethod
     def check(cls, noun, name, known, field=None):
         """Raise the error unless `name` is one of the `known` names of a `noun`."""
-        if name not in known:
+        if name not in [*known]:  # a name from a file may be a list or the like
             raise cls.of(noun, name, known, field)
 
 

@@ -65,8 +65,9 @@ class Located:
 
     @property
     def architectures(self):
-        """Names of classes in the configuration."""
-        return self.fields.get('architectures') or ()
+        """Names of classes in the configuration; opening the model reports other values."""
+        names = self.fields.get('architectures')
+        return [each for each in names if isinstance(each, str)] if isinstance(names, list) else []
 
     @functools.cached_property
     def labels(self):

@@ -14,10 +14,11 @@ from packaging.version import Version
 
 import model_zoo
 from model_zoo.app import cli
+from model_zoo.util.choices import ONNX_LIBRARIES
 
 #: extra of this project -> its libraries
 EXTRAS = {
-    'onnx': ('onnx', 'onnxruntime', 'sympy'),
+    'onnx': ONNX_LIBRARIES,
     'openvino': ('openvino',),
     'tensorflow': ('tensorflow',),
     'horovod': ('horovod',),

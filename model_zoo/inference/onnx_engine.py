@@ -18,6 +18,7 @@ from ..environment import used_processors
 from ..errors import CheckpointError, InputError, reporting
 from ..families import load_exporter
 from ..pretrained import default_root
+from ..util.choices import ONNX_LIBRARIES
 from ..util.files import make_writable_dir
 from .mxnet_engine import Engine
 
@@ -104,7 +105,7 @@ class OnnxRuntimeEngine(OnnxEngine):
     """Runs an ONNX file with ONNX Runtime; see `OnnxEngine`."""
 
     name, library = 'onnxruntime', 'ONNX Runtime'
-    extra, packages = 'onnx', ('onnx', 'onnxruntime', 'sympy')
+    extra, packages = 'onnx', ONNX_LIBRARIES
 
     def _open(self):
         import onnxruntime
@@ -139,7 +140,7 @@ class OpenVINOEngine(OnnxEngine):
     """
 
     name, library = 'openvino', 'OpenVINO'
-    extra, packages = 'openvino', ('onnx', 'onnxruntime', 'sympy', 'openvino')
+    extra, packages = 'openvino', (*ONNX_LIBRARIES, 'openvino')
 
     def __init__(self, path, precision='float32', block=None):
         self._local = threading.local()

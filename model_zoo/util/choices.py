@@ -13,6 +13,8 @@ FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 GLUONNLP = 'gluonnlp'
 #: how `BertEmbedding` makes one vector of a word's pieces
 OOV_WAYS = ('avg', 'sum', 'last')
+#: libraries that write and run ONNX files; ONNX Runtime's optimizer imports sympy
+ONNX_LIBRARIES = ('onnx', 'onnxruntime', 'sympy')
 #: precisions of an ONNX file
 ONNX_PRECISIONS = ('float32', 'float16', 'int8')
 #: the order of pytorch-pretrained-BERT and Google

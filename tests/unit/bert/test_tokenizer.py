@@ -11,7 +11,7 @@ from tiny import SPECIAL, learn_pieces
 
 from bert.tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tokenization.vocab import load_vocab
+from model_zoo.tokenization.vocab import load_vocab, make_vocab, save_vocab
 
 
 @pytest.fixture(scope='module')
@@ -192,6 +192,29 @@ def test_tokens_on_several_lines(tmp_path, caplog):
     tokenizer.save_pretrained(tmp_path / 'folder')
     again = BertTokenizer.from_pretrained(tmp_path / 'folder')
     assert again.encode('a ab [MASK]') == tokenizer.encode('a ab [MASK]')
+
+
+ODD = ['a', ' a', 'a ', ' ', '', 'b\n', '\r', '\u2028', 'c\u2028d', '\x85', '\u2028a', '\t', 'b']
+
+
+def test_a_vocabulary_is_written_only_if_it_reads_back(tmp_path):
+    draw, path, refused = random.Random(0), tmp_path / 'vocab.txt', 0
+    for _ in range(300):
+        tokens = [*SPECIAL, *draw.sample(ODD, 4)]
+        path.write_bytes('\n'.join([*tokens, '']).encode())
+        try:
+            reads_back = load_vocab(path).idx_to_token == tokens
+        except InputError:  # a blank line
+            reads_back = False
+        ids = {token: number for number, token in enumerate(tokens)}
+        try:
+            save_vocab(make_vocab(ids, {'unk': '[UNK]'}), tmp_path / 'saved.txt')
+        except InputError:
+            assert not reads_back
+            refused += 1
+        else:
+            assert reads_back and (tmp_path / 'saved.txt').read_bytes() == path.read_bytes()
+    assert 0 < refused < 300
 
 
 def test_vocabularies_without_padding_or_mask(tmp_path, caplog):

@@ -83,6 +83,19 @@ def test_tasks(folder, task, kind):
     assert block.config.hidden_dropout_prob == 0.25
 
 
+@pytest.mark.parametrize(
+    'field, value',
+    [('architectures', 5), ('architectures', [['a']]), ('model_type', []), ('model_type', {})],
+)
+def test_fields_of_a_wrong_type(folder, field, value):
+    path = folder / 'config.json'
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    for call in (model_zoo.open_model, lambda f: model_zoo.pipeline('question-answering', f)):
+        with pytest.raises((InputError, UnknownNameError)) as caught:
+            call(str(folder))
+        assert field in str(caught.value)
+
+
 def test_what_is_located_is_passed_on(folder, saved):
     located = locate(folder, weights=None, vocab=False)
     assert located.family.name == 'bert' and located.model is None
