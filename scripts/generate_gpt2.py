@@ -26,6 +26,7 @@ from model_zoo.util.files import write_json
 
 #: the context of a model without a limit
 DEFAULT_CONTEXT = 256
+SAMPLING = 'temperature', 'top_k', 'top_p'
 
 
 def parse_arguments(argv=None):
@@ -69,7 +70,7 @@ def parse_arguments(argv=None):
             vars(args)[name] = None
     check_at_least_one(args, 'nsamples', 'batch_size', 'length')
     field = 'num_beams' if args.num_beams > 1 else 'greedy' if args.greedy else None
-    if field and (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0):
+    if field and not args.given.isdisjoint(SAMPLING):
         raise InputError(
             "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
         )
@@ -78,47 +79,50 @@ def parse_arguments(argv=None):
     return args
 
 
+def options_of(args):
+    """Return the pipeline's options that are given, and those for where the model has none."""
+    values = vars(args)
+    options = {name: values[name] for name in ('seed', *SAMPLING)}
+    options.update(max_new_tokens=args.length, num_return_sequences=args.nsamples)
+    usual = {**options, 'do_sample': True, 'max_new_tokens': None}
+    options.update({name: values[name] for name in ('num_beams', 'length_penalty')})
+    named = {'length': 'max_new_tokens', 'nsamples': 'num_return_sequences'}
+    given = {named.get(name, name) for name in args.given} & {*options}
+    given = {name: options[name] for name in given if options[name] is not None}
+    if not given.keys().isdisjoint(SAMPLING):
+        given['do_sample'] = True
+    if args.greedy:
+        given.update(do_sample=False, num_beams=1)
+    return given, usual
+
+
 class Generator:
-    """Model, tokenizer and flags: from prompts to texts."""
+    """Pipeline and flags: from prompts to texts."""
 
     def __init__(self, args):
-        from model_zoo.generation.request import TextOptions
-        from model_zoo.inference import make_engine
-        from model_zoo.inference.text import end_tokens
-        from model_zoo.opening import locate, open_model
+        from model_zoo.inference import pipeline
+        from model_zoo.inference.text import TextGeneration
 
-        self._args, self._runs, options = args, itertools.count(1), {}
-        if args.num_beams > 1:
-            options = {'num_beams': args.num_beams, 'length_penalty': args.length_penalty}
-        elif not args.greedy:
-            options = {'temperature': args.temperature, 'top_k': args.top_k or None}
-            options['top_p'] = None if args.top_p == 1 else args.top_p
-        TextOptions.read({**options, 'seed': args.seed})  # before the model is opened
-        name = args.model_name_or_path
-        if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
-            raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
-        ctx = cli.get_ctx(args.gpu)
-        block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
+        self._args, self._count = args, 0
+        given, usual = options_of(args)
+        TextGeneration.Options.read({**usual, **given})  # before the model is opened
         engine = engine_of(args.engine, args.precision, args.input_file)
-        made = make_engine(block, engine, args.precision, ctx)
-        if made.name == 'mxnet':
-            block.hybridize(static_alloc=True, static_shape=True)
-        if args.stop is None:
-            stop_tokens = end_tokens(block, self._tokenizer)
-        else:
-            stop_tokens = [self._stop_token(text) for text in args.stop if text]
-        self._model = made.language_model
-        self._options = {
-            **options,
-            'max_new_tokens': args.length or (self._model.context_length or DEFAULT_CONTEXT) // 2,
-            'stop_tokens': stop_tokens,
-            # the model forgets the beginning of a text that is longer than its context
-            'overflow': 'slide',
-        }
+        self._pipeline = pipeline(
+            'text-generation',
+            args.model_name_or_path,
+            engine=engine,
+            precision=args.precision,
+            ctx=cli.get_ctx(args.gpu),
+        )
+        if args.stop is not None:
+            given['eos_token_id'] = [self._stop_token(text) for text in args.stop if text]
+        usual['max_new_tokens'] = (self._pipeline.block.context_length or DEFAULT_CONTEXT) // 2
+        self._options = self._pipeline.checked(given, usual)
 
     def _stop_token(self, text):
-        known = self._tokenizer.vocab.token_to_idx
-        ids = [known[text]] if text in known else self._tokenizer.encode(text)
+        tokenizer = self._pipeline.tokenizer
+        known = tokenizer.vocab.token_to_idx
+        ids = [known[text]] if text in known else tokenizer.encode(text)
         if len(ids) != 1:
             raise InputError(
                 f'{text!r} is {len(ids)} tokens of this model, and must be a single one',
@@ -128,61 +132,54 @@ class Generator:
 
     def _encode(self, prompt):
         """Return the ids of a prompt; of None, the id between texts."""
-        ids = [self._tokenizer.eos_token_id] if prompt is None else self._tokenizer.encode(prompt)
-        if ids == [None]:
+        if prompt is not None:
+            return self._pipeline.encode_prompt(prompt)
+        if self._pipeline.tokenizer.eos_token_id is None:
             raise InputError('this model has no token between texts', field='unconditional')
-        if not ids:
-            raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')
-        return ids
+        return [self._pipeline.tokenizer.eos_token_id]
 
-    def _next_options(self):
-        """Return options with a new seed, so that a repeated prompt gets another continuation."""
-        from numpy.random import SeedSequence
-
-        seed = SeedSequence([self._args.seed, next(self._runs)]).generate_state(1)[0]
-        return {**self._options, 'seed': int(seed)}
-
-    def _stream(self, prompt):
+    def _stream(self, prompt, *numbers):
         """Yield each piece of a text as it is generated, and the text's `Continuation` so far."""
         from model_zoo import generation
 
-        streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
-        for new in generation.stream(self._model, [prompt], **self._next_options()):
+        streamed = generation.StreamedText(
+            self._pipeline.tokenizer, prompt, skip_special_tokens=True
+        )
+        log_prob = 0.0
+        for new in self._pipeline.steps(prompt, self._options, *numbers):
             log_prob += new.log_prob
             piece = streamed.add(new)
             yield piece, generation.Continuation(streamed.tokens, log_prob, new.finish)
 
     def _samples(self, prompts):
         """Yield the number of a prompt and an iterator as of `_stream`, for each sample."""
-        from model_zoo import generation
-
-        samples = self._args.nsamples
+        options, before = self._options, self._count
+        samples = options['generate']['num_return_sequences']
         if self._args.stream:
             for number, prompt in enumerate(prompts):
-                for _ in range(samples):
-                    yield number, self._stream(prompt)
+                for sample in range(samples):
+                    yield number, self._stream(prompt, before + number, sample)
             return
         size = self._args.batch_size or samples
         together = max(1, size // samples)  # prompts of a batch
-        part = samples if self._args.num_beams > 1 else min(size, samples)
+        # a beam search has all of its texts at once
+        part = samples if options['generate'].get('num_beams', 1) > 1 else min(size, samples)
         for first, done in itertools.product(
             range(0, len(prompts), together), range(0, samples, part)
         ):
-            options = {**self._next_options(), 'num_return_sequences': min(part, samples - done)}
             chosen = prompts[first : first + together]
-            for number, group in enumerate(
-                generation.generate(self._model, chosen, **options), first
-            ):
+            count = {'num_return_sequences': min(part, samples - done)}
+            options = {**options, 'generate': {**options['generate'], **count}}
+            groups = self._pipeline.write(chosen, options, before + first, done)
+            for number, group in enumerate(groups, first):
                 for new in group:
-                    yield number, [(self._text(prompts[number], new), new)]
-
-    def _text(self, prompt, new):
-        from model_zoo import generation
-
-        return generation.text_of(self._tokenizer, prompt, new.tokens, new.finish)
+                    yield number, [(self._pipeline.text_of(prompts[number], new), new)]
 
     def continue_all(self, texts):
-        """Print and return the continuations of `texts`, None for new texts."""
+        """Print and return the continuations of `texts`, None for new texts.
+
+        In a conversation they are numbered on, so that a repeated prompt is continued otherwise.
+        """
         prompts = list(map(self._encode, texts))
         results = [{'prompt': text, 'samples': []} for text in texts]
         for count, (number, pieces) in enumerate(self._samples(prompts), 1):
@@ -193,7 +190,9 @@ class Generator:
             for piece, new in pieces:  # noqa: B007  the last one is the whole
                 print(piece, end='', flush=True)
             print()
-            samples.append({'text': self._text(prompts[number], new), **new._asdict()})
+            text = self._pipeline.text_of(prompts[number], new)
+            samples.append({'text': text, **new._asdict()})
+        self._count += len(texts)
         print('=' * 80, flush=True)
         return results
 

@@ -282,6 +282,12 @@ class TransfoXLTokenizer(Tokenizer):
         sents = (self.tokenize(line, add_eos, add_double_eos) for line in _lines(path, verbose))
         return self.encode_sents(sents, ordered)
 
+    def encode_text(self, text):
+        """Return the ids of a language model's text; ``<eos>`` stands between its lines."""
+        lines = text.split('\n')
+        ids = [self.encode(line, add_eos=True) for line in lines[:-1]]
+        return [*itertools.chain.from_iterable(ids), *self.encode(lines[-1])]
+
     def encode_sents(self, sents, ordered=False, verbose=False):
         """Return the ids of sentences, each a list of words, as :meth:`encode_file` does."""
         sents = tqdm(sents, 'encoding', disable=not verbose)

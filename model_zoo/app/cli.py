@@ -93,7 +93,8 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(**configured)
         namespace, others = super().parse_known_args(args, namespace or Arguments())
         flags, known = [word.partition('=')[0] for word in args], self._option_string_actions
-        self._used = {known[flag].dest: flag for flag in flags if flag in known}
+        # flags and words that are mixed come in two turns
+        self._used.update((known[flag].dest, flag) for flag in flags if flag in known)
         namespace.given = {*self._used, *configured}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)

@@ -1,13 +1,13 @@
 """Continue prompts with a language model: `generate` and `stream`."""
 
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
 from .request import Request
-from .search import draw, log_normalizer, row_generators, search
+from .search import NewToken, draw, log_normalizer, row_generators, search
 
 
 class Continuation(NamedTuple):
@@ -27,26 +27,6 @@ class Continuation(NamedTuple):
     tokens: list[int]
     log_prob: float
     finish: str
-
-
-class NewToken(NamedTuple):
-    """A token of `stream`.
-
-    Attributes
-    ----------
-    prompt, sequence : int
-        Numbers of its prompt, and of the prompt's sequence.
-    log_prob : float
-        See `Continuation`.
-    finish : str or None
-        ``'stop'`` or ``'length'`` if it is the sequence's last token.
-    """
-
-    prompt: int
-    sequence: int
-    token: int
-    log_prob: float
-    finish: str | None
 
 
 def generate(block, prompts, max_new_tokens=50, **options):
@@ -71,8 +51,8 @@ def generate(block, prompts, max_new_tokens=50, **options):
         - ``context_length``: the maximum number of tokens that it can attend to, or None.
     prompts : list of list of int, or array of shape (batch, length)
         Token ids.
-    max_new_tokens : int
-        Maximum number of tokens to add.
+    max_new_tokens : int, or list of int
+        Maximum number of tokens to add, of all prompts or of each.
 
     Other Parameters
     ----------------
@@ -83,25 +63,48 @@ def generate(block, prompts, max_new_tokens=50, **options):
         Sample from this many most likely tokens; 0: from all.
     top_p : float, optional
         Sample from the smallest set of most likely tokens whose probabilities sum to this.
+    min_p : float, optional
+        Sample from tokens that are at least this times as likely as the most likely one.
     num_beams : int
         Number of texts that beam search keeps for each prompt; default 1.
     length_penalty : float
         Beam search compares log-probabilities divided by ``length ** length_penalty``; default 1.
+    early_stopping : bool or 'never'
+        Whether a beam search ends with its `num_beams`-th finished text. By default it ends when
+        the likeliest unfinished one scores no better; with 'never', if it can't, at any length.
     num_return_sequences : int
         Continuations of each prompt; with beam search the best, of `num_beams`.
     stop_tokens : int or collection of int
         Tokens that end a text.
-    min_new_tokens : int
-        Minimum number of tokens before a stop token.
+    min_new_tokens, min_length : int
+        Minimum number of tokens before a stop token, without or with the prompt's; the former
+        excludes the latter.
     repetition_penalty : float
         Above 1, tokens that a text has already become less likely, as in the paper of CTRL.
     no_repeat_ngram_size : int
         If above 0, no sequence of this many tokens occurs twice in a text.
     bad_words_ids : list of list of int
         Sequences of tokens that don't occur in a text.
+    sequence_bias : list of (list of int, float)
+        Sequences of tokens, and what is added to the score of the last where the others are.
+    suppress_tokens, begin_suppress_tokens : list of int
+        Tokens that are never chosen, or not as the first new one.
+    forced_bos_token_id : int
+        The token after a prompt of one token.
+    forced_eos_token_id : int or list of int
+        The last token of a text of `max_new_tokens`.
+    exponential_decay_length_penalty : (int, float)
+        Number of new tokens after which stop tokens become more likely, and a factor: the absolute
+        value of a score, times ``factor ** n - 1``, is added to it at the n-th token from there.
+    renormalize_logits : bool
+        Whether beam search compares log-probabilities that sum to 1 after all these changes.
     seed : int, optional
-        Seed of the sampling. With the same seed a prompt has the same continuation, regardless of
-        the rest of the batch. With None the tokens differ each time.
+        Seed of the sampling. The random numbers of a prompt depend on the seed and on its number
+        among the prompts, those of a sequence on its number, too, and on nothing else. With None
+        they differ each time.
+    streams : list of (int, int, int), optional
+        For a part of a list of prompts, instead of `seed`: the seed, the number in the whole list,
+        and the number of the first sequence of each.
     overflow : {'error', 'slide'}, default 'error'
         What to do if a text exceeds the model's context: raise an error before anything is
         generated, or restart from the last half of the context whenever it is full.
@@ -119,30 +122,23 @@ def generate(block, prompts, max_new_tokens=50, **options):
         If there is no such option.
     """
     request = Request(block, {'prompts': prompts, 'max_new_tokens': max_new_tokens, **options})
-    sequences = request.options.num_return_sequences
-    if request.options.num_beams > 1:
-        return [
-            [
-                Continuation(list(tokens), log_prob, finish)
-                for _, log_prob, tokens, finish in of_prompt[:sequences]
-            ]
-            for of_prompt in search(request)
-        ]
-    written = [[] for _ in range(len(request.prompts) * sequences)]
-    for new in _stream(request):
-        written[new.prompt * sequences + new.sequence].append(new)
-    texts = []
-    for tokens in written:
-        log_prob = math.fsum(new.log_prob for new in tokens)
-        texts.append(Continuation([new.token for new in tokens], log_prob, tokens[-1].finish))
-    return [texts[start : start + sequences] for start in range(0, len(texts), sequences)]
+    sequences = range(request.options.num_return_sequences)
+    written = [[[] for _ in sequences] for _ in request.prompts]
+    for new in itertools.chain.from_iterable(steps(request)):
+        written[new.prompt][new.sequence].append(new)
+    return [[_continuation(tokens) for tokens in texts if tokens] for texts in written]
+
+
+def _continuation(new):
+    log_prob = math.fsum(token.log_prob for token in new)
+    return Continuation([token.token for token in new], log_prob, new[-1].finish)
 
 
 def stream(block, prompts, max_new_tokens=50, **options):
     """Continue prompts with a language model, and yield the tokens as they are generated.
 
-    Beam search can't be streamed, because it has no text until it ends. The call checks and runs
-    the prompts; the iterator runs each step on demand.
+    Beam search has no text until it ends: all its tokens come then. The call checks and runs the
+    prompts; the iterator runs each step on demand.
 
     Parameters
     ----------
@@ -152,38 +148,42 @@ def stream(block, prompts, max_new_tokens=50, **options):
     Returns
     -------
     iterator of NewToken
-        Step by step, in the order of the prompts; a sequence that has ended is left out.
+        Step by step, in the order of the prompts; a sequence that has ended is left out. After a
+        beam search, text by text.
     """
     request = Request(block, {'prompts': prompts, 'max_new_tokens': max_new_tokens, **options})
-    if request.options.num_beams > 1:
-        raise InputError('a beam search cannot be streamed: num_beams is 1')
-    return _stream(request)
+    return itertools.chain.from_iterable(steps(request))
 
 
-def _stream(request):
+def steps(request):
+    """Return an iterator of the lists of `NewToken` that each step of a `Request` completes."""
+    return search(request) if request.options.num_beams > 1 else _steps(request)
+
+
+def _steps(request):
     text, options = request.text, request.options
-    most, sequences = options.max_new_tokens, options.num_return_sequences
+    sequences = options.num_return_sequences
     rows = np.repeat(np.arange(len(request.prompts)), sequences)
-    generators = row_generators(request.prompts, sequences, options.seed)
-    chosen_among = options.temperature, options.top_k, options.top_p
-    going = np.ones(len(rows), bool)
-    for step in range(most):
+    generators = row_generators(request.streams, sequences)
+    counts, going = np.repeat(request.counts, sequences), np.ones(len(rows), bool)
+    for step in range(max(counts)):
         scores = text.scores.asnumpy().astype('float32', copy=False)
-        processed = request.process(scores, text.ids, step)
+        processed = request.processed(scores, step)
         if step == 0:
             scores, processed = scores[rows], processed[rows]
         normalizer = log_normalizer(scores)[:, 0]
         tokens = processed.argmax(axis=1)
         if request.draws:
             pairs = zip(processed, generators)
-            tokens = np.array([draw(*pair, *chosen_among) for pair in pairs], 'int32')
-        log_probs = scores[np.arange(len(rows)), tokens] - normalizer
+            tokens = np.array([draw(*pair, *request.among) for pair in pairs], 'int32')
+        log_probs, written = scores[np.arange(len(rows)), tokens] - normalizer, []
         for row in np.flatnonzero(going):
-            token, finish = int(tokens[row]), 'length' if step + 1 == most else None
+            token, finish = int(tokens[row]), 'length' if step + 1 == counts[row] else None
             finish = 'stop' if token in request.stop_tokens else finish
             going[row] = finish is None
             prompt, sequence = divmod(int(row), sequences)
-            yield NewToken(prompt, sequence, token, float(log_probs[row]), finish)
+            written.append(NewToken(prompt, sequence, token, float(log_probs[row]), finish))
+        yield written
         if not going.any():
             return
         if step == 0 and sequences > 1:

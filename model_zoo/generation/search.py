@@ -1,9 +1,32 @@
 """The next tokens: the best ones, sampled ones, or by beam search."""
 
+import secrets
+from typing import NamedTuple
+
 import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
+
+
+class NewToken(NamedTuple):
+    """A token of `stream`.
+
+    Attributes
+    ----------
+    prompt, sequence : int
+        Numbers of its prompt, and of the prompt's sequence.
+    log_prob : float
+        See `Continuation`.
+    finish : str or None
+        ``'stop'`` or ``'length'`` if it is the sequence's last token.
+    """
+
+    prompt: int
+    sequence: int
+    token: int
+    log_prob: float
+    finish: str | None
 
 
 def log_normalizer(scores):
@@ -15,59 +38,106 @@ def log_normalizer(scores):
     return result
 
 
-def row_generators(prompts, num_return_sequences, seed):
+def streams_of(seed, numbers, sample=0):
+    """Return the random streams of texts with these numbers in the caller's list, for `Request`.
+
+    `sample` is the number of a text's first continuation. Without a seed they differ each time.
+    """
+    seed = secrets.randbits(32) if seed is None else seed
+    return [(seed, number, sample) for number in numbers]
+
+
+def row_generators(streams, sequences):
     """Return a random generator for each sequence, prompt by prompt."""
-    # They are seeded with the prompt itself, so a continuation depends neither on the other
-    # prompts nor on the position among them. Equal prompts have different generators.
-    if seed is None:
-        seed = np.random.SeedSequence().entropy
-    seen, generators = {}, []
-    for prompt in map(tuple, prompts):
-        for _ in range(num_return_sequences):
-            number = seen[prompt] = seen.get(prompt, -1) + 1
-            generators.append(np.random.default_rng([seed, number, *prompt]))
-    return generators
+    # A counter-based generator: its numbers follow from the seed, the text's number and the
+    # sample's, whatever else is drawn.
+    return [
+        np.random.Generator(np.random.Philox(key=[seed, number], counter=[0, 0, 0, first + n]))
+        for seed, number, first in streams
+        for n in range(sequences)
+    ]
 
 
 class LogitsProcessor:
-    """Changes the scores of next tokens, as transformers' processors of these names do."""
+    """Changes the scores of next tokens, as transformers' processors do, in their order."""
 
     def __init__(self, stop_tokens, options):
-        self._stop_tokens, self._min_new_tokens = list(stop_tokens), options.min_new_tokens
-        self._penalty, self._size = options.repetition_penalty, options.no_repeat_ngram_size
+        self._options, self._stop_tokens = options, list(stop_tokens)
         words = map(tuple, options.bad_words_ids)
-        self._bad_words = [word for word in words if word[1:] or word[0] not in stop_tokens]
+        words = [(word, -np.inf) for word in words if word[1:] or word[0] not in stop_tokens]
+        self._bad_words, self._biases = words, [(tuple(w), b) for w, b in options.sequence_bias]
+        ends = options.forced_eos_token_id
+        self._last = [ends] if isinstance(ends, int) else ends
+        fields = type(options).model_fields
         #: whether no score is changed
-        self.is_idle = (
-            self._penalty == 1
-            and not (self._size or self._bad_words)
-            and not (self._min_new_tokens and stop_tokens)
-        )
+        self.is_idle = all(getattr(options, name) == fields[name].default for name in CHANGES)
 
-    def __call__(self, scores, texts, step):
-        """Scores (rows, tokens) after texts, a list of ids each, with `step` new tokens."""
+    def __call__(self, scores, texts, step, lasts):
+        """Scores (rows, tokens) after texts, a list of ids each, with `step` new tokens.
+
+        `lasts` says of each row whether its next token is its last one.
+        """
         if self.is_idle:
             return scores
         scores = scores.copy()
-        for row, ids in zip(scores, texts):
-            if self._penalty != 1:
-                seen = np.unique(ids)
-                old = row[seen]
-                row[seen] = np.where(old < 0, old * self._penalty, old / self._penalty)
-            for word in [*self._repeated(ids), *self._bad_words]:
-                if len(word) <= len(ids) + 1 and (*ids[len(ids) + 1 - len(word) :],) == word[:-1]:
-                    row[word[-1]] = -np.inf
-        if step < self._min_new_tokens:
-            scores[:, self._stop_tokens] = -np.inf
+        for row, ids, is_last in zip(scores, texts, lasts):
+            self._change(row, ids, step, is_last)
         return scores
 
-    def _repeated(self, ids):
-        """Return the sequences of `no_repeat_ngram_size` tokens that a text has."""
-        ids = ids.tolist()
-        return set(zip(*(ids[start:] for start in range(self._size))))
+    def _change(self, row, ids, step, is_last):
+        given, ends = self._options, self._stop_tokens
+        _add(row, ids, self._biases)
+        if given.repetition_penalty != 1:
+            seen = np.unique(ids)
+            old = row[seen]
+            penalty = given.repetition_penalty
+            row[seen] = np.where(old < 0, old * penalty, old / penalty)
+        if given.no_repeat_ngram_size:
+            shifted = (ids.tolist()[start:] for start in range(given.no_repeat_ngram_size))
+            _add(row, ids, [(word, -np.inf) for word in set(zip(*shifted))])
+        _add(row, ids, self._bad_words)
+        # the one excludes the other, as in transformers
+        least = given.min_length if given.min_new_tokens is None else given.min_new_tokens
+        if (len(ids) if given.min_new_tokens is None else step) < least:
+            row[ends] = -np.inf
+        if given.forced_bos_token_id is not None and len(ids) == 1:
+            _force(row, [given.forced_bos_token_id])
+        if self._last is not None and is_last:
+            _force(row, self._last)
+        start, factor = given.exponential_decay_length_penalty or (step, 1)
+        if step > start:
+            with np.errstate(over='ignore'):
+                grown = np.minimum(np.float64(factor) ** (step - start) - 1, 1e30)
+                row[ends] += np.where(np.isfinite(row[ends]), abs(row[ends]) * grown, 0)
+        row[given.suppress_tokens] = -np.inf
+        if step == (given.forced_bos_token_id is not None and len(ids) - step == 1):
+            row[given.begin_suppress_tokens] = -np.inf
+        if given.renormalize_logits:
+            row -= log_normalizer(row[None])[0]
 
 
-def draw(scores, generator, temperature=None, top_k=None, top_p=None):
+#: options that change scores
+CHANGES = (
+    *('sequence_bias', 'repetition_penalty', 'no_repeat_ngram_size', 'bad_words_ids'),
+    *('min_length', 'min_new_tokens', 'forced_bos_token_id', 'forced_eos_token_id'),
+    *('exponential_decay_length_penalty', 'suppress_tokens', 'begin_suppress_tokens'),
+    'renormalize_logits',
+)
+
+
+def _add(row, ids, biases):
+    """Add to the scores of the last tokens of those sequences that the text has begun."""
+    for word, bias in biases:
+        if len(word) <= len(ids) + 1 and (*ids[len(ids) + 1 - len(word) :],) == word[:-1]:
+            row[word[-1]] += bias
+
+
+def _force(row, tokens):
+    row[:] = -np.inf
+    row[tokens] = 0
+
+
+def draw(scores, generator, temperature=None, top_k=None, top_p=None, min_p=None):
     """Draw one of the likely tokens at random, for scores (tokens,).
 
     The filters are applied in the order of the parameters. Tokens that are as likely as the last
@@ -78,13 +148,15 @@ def draw(scores, generator, temperature=None, top_k=None, top_p=None):
     if top_k:
         last = max(0, len(scores) - top_k)
         least = np.partition(scores, last)[last]
-    if top_p is not None:
+    if top_p is not None and top_p < 1:
         # scores in order, without their tokens: sorting those as well takes ten times as long
         likeliest = np.sort(scores[scores >= least])[::-1]
         odds = np.exp((likeliest - likeliest[0]).astype('float64') / temperature)
         cumulative = np.cumsum(odds)
         last = np.searchsorted(cumulative, top_p * cumulative[-1])
         least = likeliest[min(last, len(likeliest) - 1)]
+    if min_p:
+        least = max(least, scores.max() + temperature * np.log(min_p))
     tokens = np.flatnonzero(scores >= least)  # which may be drawn, in ascending order
     scores = scores[tokens].astype('float64') / temperature
     cumulative = np.cumsum(np.exp(scores - scores.max()))
@@ -95,22 +167,23 @@ def draw(scores, generator, temperature=None, top_k=None, top_p=None):
 class _Beams:
     """The texts of one prompt: the unfinished texts, and the best finished ones."""
 
-    def __init__(self, size, length_penalty):
-        self._size, self._length_penalty = size, length_penalty
-        self.going = [(0.0, ())]  # log-probability and new tokens
-        self.ended = []  # (score, log-probability, tokens, finish), the best first
+    def __init__(self, most, options):
+        self._most, self._options, self._size = most, options, options.num_beams
+        #: log-probability and new tokens; these with the log-probabilities up to them
+        self.going = [(0.0, ())]
+        self.ended = []  # (score, tokens, finish), the best first
         self.done = False
 
-    def add(self, candidates, stop_tokens, is_last):
+    def add(self, candidates, stop_tokens):
         """Continue with `candidates`, and return the rows that they extend."""
-        going, rows = [], []
+        going, rows, power = [], [], self._options.length_penalty
+        is_last = len(self.going[0][1]) + 1 == self._most
         for rank, (log_prob, row, token) in enumerate(candidates):
-            tokens = (*self.going[row][1], token)
+            tokens = (*self.going[row][1], (token, log_prob))
             stops = token in stop_tokens
             if (stops or is_last) and rank < self._size:
-                score = log_prob / len(tokens) ** self._length_penalty
                 finish = 'stop' if stops else 'length'
-                self.ended.append((score, log_prob, tokens, finish))
+                self.ended.append((log_prob / len(tokens) ** power, tokens, finish))
             elif not stops and len(going) < self._size:
                 going.append((log_prob, tokens))
                 rows.append(row)
@@ -120,42 +193,51 @@ class _Beams:
         if going and len(self.ended) == self._size:
             # the likeliest unfinished text may be worse than all finished ones
             log_prob, tokens = going[0]
-            likeliest = log_prob / len(tokens) ** self._length_penalty
-            self.done = self.done or likeliest <= self.ended[-1][0]
+            early = self._options.early_stopping
+            length = self._most if early == 'never' and power > 0 else len(tokens)
+            is_worse = log_prob / length**power <= self.ended[-1][0]
+            self.done = self.done or early is True or is_worse
         return rows
 
 
 def search(request):
-    """Search for the most likely texts, as transformers does."""
+    """Search for the most likely texts, as transformers does; yield what `steps` yields."""
     # At each token the `num_beams` most likely texts continue. Those that end with a stop token
     # are put aside, and compared by their log-probability divided by `length ** length_penalty`.
     # The search for a prompt ends when `num_beams` texts are finished, and the most likely text
     # that continues scores no better than the last of them.
     text, stop_tokens, options = request.text, request.stop_tokens, request.options
-    num_beams, most = options.num_beams, options.max_new_tokens
-    beams = [_Beams(num_beams, options.length_penalty) for _ in request.prompts]
+    num_beams = options.num_beams
+    beams = [_Beams(most, options) for most in request.counts]
     count = (1 + max(1, len(stop_tokens))) * num_beams
-    for step in range(most):
+    for step in range(max(request.counts)):
         log_probs = mx.nd.log_softmax(text.scores.astype('float32'), axis=-1)
         if not request.process.is_idle:
-            processed = request.process(log_probs.asnumpy(), text.ids, step)
+            processed = request.processed(log_probs.asnumpy(), step)
             log_probs = mx.nd.array(processed, ctx=log_probs.context)
         candidates = _candidates(log_probs, beams, count)
         width = 1 if step == 0 else num_beams  # rows that each prompt had so far
         rows, tokens = [], []
         for prompt, (beam, new) in enumerate(zip(beams, candidates)):
-            kept = []
-            if new and not beam.done:
-                kept = beam.add(new, stop_tokens, step + 1 == most)
+            kept = beam.add(new, stop_tokens) if new and not beam.done else []
             # results of rows that aren't needed yet, or any more, are ignored
             idle = num_beams - len(kept)
             rows += [prompt * width + row for row in kept] + [prompt * width] * idle
-            tokens += [ids[-1] for _, ids in beam.going[: len(kept)]] + [0] * idle
+            tokens += [new[-1][0] for _, new in beam.going[: len(kept)]] + [0] * idle
         if all(beam.done for beam in beams):
             break
         text.select(np.array(rows))
         text.append(np.array(tokens))
-    return [beam.ended for beam in beams]
+        yield []
+    written = []
+    for prompt, beam in enumerate(beams):
+        for sequence, (_, tokens, finish) in enumerate(beam.ended[: options.num_return_sequences]):
+            before = 0.0
+            for number, (token, log_prob) in enumerate(tokens, 1):
+                end = finish if number == len(tokens) else None
+                written.append(NewToken(prompt, sequence, token, log_prob - before, end))
+                before = log_prob
+    yield written
 
 
 def _candidates(log_probs, beams, count):

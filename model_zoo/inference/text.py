@@ -1,11 +1,15 @@
 """Texts that a language model continues."""
 
-from itertools import islice
+import itertools
+import os
+import types
 
 from ..batches.sampling import longest_first
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..generation import StreamedText, generate, stream, text_of
 from ..generation.request import Temperature, TextOptions, Tokens
+from ..generation.search import streams_of
+from ..pretrained.files import GENERATION_CONFIG
 from ..util.fields import Count, Flag, Size
 from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline, PipelineOptions
 
@@ -13,24 +17,45 @@ __all__ = ['TextGeneration', 'end_tokens']
 
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
-_LENGTHS = ('max_new_tokens', 'max_length')
-_SAMPLING = {'temperature', 'top_k', 'top_p', 'seed'}
-_BEAMS = {'num_beams', 'length_penalty'}
+#: the one that is given replaces the other's default, whichever stands beside it
+_RIVALS = (
+    {'max_new_tokens', 'max_length'},
+    {'min_new_tokens', 'min_length'},
+    {'do_sample', 'num_beams'},
+)
+_SAMPLING = {'temperature', 'top_k', 'top_p', 'min_p'}
+_BEAMS = {'num_beams', 'length_penalty', 'early_stopping', 'renormalize_logits'}
+#: fields of transformers' GenerationConfig that change the text, and that this project doesn't
+#: have: those that do so in any case, those where tokens are drawn; the value without effect
+_MISSING = {
+    **dict.fromkeys(('penalty_alpha', 'diversity_penalty', 'encoder_no_repeat_ngram_size'), 0),
+    **dict.fromkeys(('encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups'), 1),
+    **dict.fromkeys(('constraints', 'force_words_ids', 'dola_layers', 'watermarking_config')),
+    **dict.fromkeys(('max_time', 'stop_strings')),
+    'token_healing': False,
+}
+_MISSING_DRAWS = {
+    **dict.fromkeys(('epsilon_cutoff', 'eta_cutoff'), 0),
+    'top_h': None,
+    'typical_p': 1,
+}
 
 
 class TextGeneration(Pipeline):
     """Continuations of texts: for each text a list of dicts with ``generated_text``.
 
     By default each step takes the most likely token (greedy search). ``do_sample=True`` samples,
-    with `temperature`, `top_k` (0 or None: all tokens), `top_p` and `seed`; `num_beams` above 1
-    uses beam search, with `length_penalty`. A text gets at most `max_new_tokens` tokens, by
-    default 50, or `max_length` together with the prompt. The tokens `eos_token_id` end it, after at
-    least `min_new_tokens`; with ``stop_at_end=False`` none does. For `repetition_penalty`,
-    `no_repeat_ngram_size` and `bad_words_ids` see `model_zoo.generation.generate`.
-    ``return_full_text=False`` leaves out the prompt.
+    with `temperature`, `top_k` (0 or None: all tokens), `top_p`, `min_p` and `seed`; `num_beams`
+    above 1 uses beam search, with `length_penalty` and `early_stopping`. A text gets at most
+    `max_new_tokens` tokens, by default 50, or `max_length` together with the prompt. The tokens
+    `eos_token_id` end it, after at least `min_new_tokens`, or `min_length` with the prompt; with
+    ``stop_at_end=False`` none does. The other options are those of `model_zoo.generation.generate`.
+    ``return_full_text=False`` leaves out the prompt. With a `seed` a text depends on the seed and
+    on its number within the call, not on the batch, the other texts or the engine.
 
-    The defaults come from the model's ``generation_config.json`` if it has one. The tokens that end
-    a text are the model's and the tokenizer's, and an empty text begins with their ``bos``.
+    The defaults come from the model's ``generation_config.json``; without the file, from its
+    ``config.json``. The tokens that end a text are the model's and the tokenizer's, and an empty
+    text begins with their ``bos``. A special token in a text is one token, as in training.
 
     `stream` yields the text of one prompt as it is generated.
     """
@@ -50,21 +75,47 @@ class TextGeneration(Pipeline):
 
     def __init__(self, opened, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         super().__init__(opened, None, batch_tokens, engine)
-        own = self.block.base.generation_config
+        own, name = self.block.base.generation_config, GENERATION_CONFIG
+        if not own:  # as in transformers; for its `eos_token_id` see `end_tokens`
+            own, name = {**self.block.config.extras, 'eos_token_id': None}, 'config.json'
+        self._own, self._where = own, os.path.join(os.path.dirname(self.files.config or ''), name)
+        self._refuse(_MISSING)
         usual = {name: own[name] for name in self.Options.model_fields if own.get(name) is not None}
         if usual.get('max_length') == 20:  # transformers' default, which its pipelines don't use
             del usual['max_length']
-        self._defaults = self._given(defaults, self._given(usual, {}))
+        with reporting(self._where, errors=InputError):
+            usual = self._given(usual, {})
+        self._defaults = self._given(defaults, usual)
+
+    def _refuse(self, missing):
+        for name, idle in missing.items():
+            value = self._own.get(name)
+            if value not in (None, idle):
+                problem = f'is {value!r:.80}, and not available: remove it from {self._where!r}'
+                raise InputError(problem, field=name)
+
+    def checked(self, options, usual=types.MappingProxyType({})):
+        """As of other pipelines; `usual` has defaults where neither the model nor the user has."""
+        defaults = self._given(self._defaults, usual) if usual else self._defaults
+        given = self._given(options, defaults)
+        return self._options(self.Options.model_construct(**given))
 
     def _given(self, options, defaults):
-        if not {*_LENGTHS}.isdisjoint(options):  # one replaces the other's default
-            defaults = {name: defaults[name] for name in defaults if name not in _LENGTHS}
-        return super()._given(options, defaults)
+        given = super()._given(options, {})
+        asks = given.get('do_sample') or given.get('num_beams', 1) > 1
+        rivals = _RIVALS if asks else _RIVALS[:2]
+        replaced = set().union(*(names for names in rivals if not names.isdisjoint(given)))
+        return {**{n: value for n, value in defaults.items() if n not in replaced}, **given}
 
     def _options(self, given):
         if given.do_sample and given.num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
-        unused = _BEAMS if given.do_sample else _SAMPLING
+        if given.do_sample:
+            self._refuse(_MISSING_DRAWS)
+        if given.num_return_sequences > given.num_beams and not given.do_sample:
+            problem = f'is {given.num_return_sequences}: texts of a prompt differ with `do_sample`'
+            raise InputError(f'{problem}, or as many `num_beams`', field='num_return_sequences')
+        unused = {'seed', *(_BEAMS if given.do_sample else _SAMPLING)}
         options = given.model_dump(include={*TextOptions.model_fields} - unused)
         ends = given.eos_token_id
         if ends is None:
@@ -75,6 +126,7 @@ class TextGeneration(Pipeline):
         return {
             'full': given.return_full_text,
             'generate': options,
+            'seed': given.seed,
             'new': given.max_new_tokens or (None if given.max_length else MAX_NEW_TOKENS),
             'all': given.max_length,
         }
@@ -89,53 +141,66 @@ class TextGeneration(Pipeline):
         return options['all'] - len(ids)
 
     def results(self, items, options):
-        while group := list(islice(items, ITEMS_TOGETHER)):
-            yield from self._answers(group, options)
+        for number in itertools.count(0, ITEMS_TOGETHER):
+            if not (group := list(itertools.islice(items, ITEMS_TOGETHER))):
+                return
+            prompts = list(map(self.encode_prompt, group))
+            for item, prompt, texts in zip(group, prompts, self.write(prompts, options, number)):
+                start = item if options['full'] else ''
+                texts = [self.text_of(prompt, new) for new in texts]
+                yield [{'generated_text': start + text} for text in texts]
 
-    def _answers(self, items, options):
-        prompts = [self.encode_prompt(item) for item in items]
-        counts, results = [self.new_tokens(ids, options) for ids in prompts], [None] * len(items)
-        for count in set(counts):
-            places = [place for place, other in enumerate(counts) if other == count]
-            for indices in longest_first([len(prompts[place]) for place in places], BATCH_PROMPTS):
-                chosen = [places[index] for index in indices]
-                ids = [prompts[place] for place in chosen]
-                with self.engine.lock:
-                    written = generate(
-                        self.engine.language_model, ids, count, **options['generate']
-                    )
-                for place, prompt, texts in zip(chosen, ids, written):
-                    start, results[place] = items[place] if options['full'] else '', []
-                    for new in texts:
-                        text = text_of(self.tokenizer, prompt, new.tokens, new.finish, True)
-                        results[place].append({'generated_text': start + text})
-        return results
+    def write(self, prompts, options, number=0, sample=0):
+        """The `Continuation`s of prompts, a list for each; `options` are `checked` ones.
+
+        `number` is the first prompt's in the caller's list, `sample` its first continuation's.
+        """
+        streams = streams_of(options['seed'], range(number, number + len(prompts)), sample)
+        counts = [self.new_tokens(ids, options) for ids in prompts]
+        written = [None] * len(prompts)
+        for chosen in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
+            ids, most, drawn = ([rows[n] for n in chosen] for rows in (prompts, counts, streams))
+            more = {**options['generate'], 'streams': drawn}
+            with self.engine.lock:
+                texts = generate(self.engine.language_model, ids, most, **more)
+            for place, found in zip(chosen, texts):
+                written[place] = found
+        return written
+
+    def steps(self, ids, options, number=0, sample=0):
+        """Yield the `NewToken`s of one continuation of a prompt; the arguments are `write`'s."""
+        more = {**options['generate'], 'num_return_sequences': 1}
+        more['streams'] = streams_of(options['seed'], [number], sample)
+        count = self.new_tokens(ids, options)
+        with self.engine.lock:  # the prompt runs at once
+            tokens = stream(self.engine.language_model, [ids], count, **more)
+        while True:
+            with self.engine.lock:  # other threads can take their steps in between
+                new = next(tokens, None)
+            if new is None:
+                return
+            yield new
 
     def stream(self, text, **options):
         """The continuation of one text, piece by piece.
 
         Joined, the pieces are the ``generated_text`` without the prompt. The options are the
-        class's, with `num_beams` and `num_return_sequences` of 1.
+        class's, with `num_return_sequences` of 1. A beam search has one piece.
         """
         checked, ids = self.checked(options), self.encode_prompt(text)
         if checked['generate']['num_return_sequences'] != 1:
             raise InputError('a stream has one sequence: num_return_sequences is 1')
         streamed = StreamedText(self.tokenizer, ids, skip_special_tokens=True)
-        count = self.new_tokens(ids, checked)
-        with self.engine.lock:  # the prompt runs at once
-            steps = stream(self.engine.language_model, [ids], count, **checked['generate'])
-        while True:
-            with self.engine.lock:  # other threads can take their steps in between
-                new = next(steps, None)
-            if new is None:
-                return
-            if added := streamed.add(new):
-                yield added
+        return filter(None, map(streamed.add, self.steps(ids, checked)))
+
+    def text_of(self, prompt, new):
+        """The text that a `Continuation` adds to the prompt's."""
+        return text_of(self.tokenizer, prompt, new.tokens, new.finish, skip_special_tokens=True)
 
     def encode_prompt(self, text):
         """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""
         begin = _own_ids(self.block, 'bos_token_id') or [self.tokenizer.bos_token_id]
-        ids = list(self.tokenizer.encode(self._text(text))) or begin[:1]
+        ids = list(self.tokenizer.encode_text(self._text(text))) or begin[:1]
         if ids == [None]:
             raise InputError(f'{self.task}: the text is empty; give at least one word')
         return ids

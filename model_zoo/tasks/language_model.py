@@ -3,7 +3,6 @@
 import logging
 import math
 import os
-import re
 import time
 
 import numpy as np
@@ -130,6 +129,8 @@ class BlockReading:
             raise InputError(problem, field='max_length')
         self.settings = settings.copy(max_length=size)
         self._tokenizer, self._workers, self.block = tokenizer, workers, model
+        if settings.split_special_tokens:
+            tokenizer.split_special_tokens = True  # in use, too
 
     @staticmethod
     def learn_vocab(path, size, folder):
@@ -144,28 +145,11 @@ class BlockReading:
     def load(self, path, batch_size, train, contexts):
         """Return the loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
-        tokens = np.array(self._encode(text), np.int32)
+        tokens = np.array(self._tokenizer.encode_text(text), np.int32)
         settings, workers = self.settings, self._workers if train else None
         options = batch_size, train, settings.seed, contexts, workers
         loader = BlockLoader(tokens, settings.max_length, *options)
         return loader, len(text.split()), tokens
-
-    def _encode(self, text):
-        """Return the ids of a text, in which special tokens may be parts of the text."""
-        tokenizer = self._tokenizer
-        tokens = [
-            *(tokenizer.unk_token, tokenizer.pad_token, tokenizer.mask_token),
-            *(tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token),
-        ]
-        tokens = [token for token in dict.fromkeys(tokens) if token is not None]
-        special = dict(zip(tokens, tokenizer.convert_tokens_to_ids(tokens)))
-        found = all(list(tokenizer.encode(token)) == [special[token]] for token in special)
-        if self.settings.split_special_tokens or found:
-            return tokenizer.encode(text)
-        ids = []
-        for part in re.split(f'({"|".join(map(re.escape, special))})', text):
-            ids += [special[part]] if part in special else tokenizer.encode(part) if part else []
-        return ids
 
     def mean_loss(self, batch):
         """Return the mean loss of a batch's tokens."""

@@ -9,6 +9,7 @@ import itertools
 import json
 import operator
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -467,6 +468,31 @@ eos_token_id : int or None
         [row] = self.encode_pairs([(text, pair)], max_length, add_special_tokens, **special)
         return row
 
+    @property
+    def split_special_tokens(self):
+        """Whether special tokens in a text are read as other text; `save_pretrained` keeps it."""
+        return bool(self._fields.get('split_special_tokens'))
+
+    @split_special_tokens.setter
+    def split_special_tokens(self, value):
+        self._fields = {**self._fields, 'split_special_tokens': value}
+        self._rust.encode_special_tokens = value
+
+    def encode_text(self, text):
+        """Return the ids of a language model's text, for training and for generation alike.
+
+        A special token in the text, such as ``<|endoftext|>``, is one id, as in transformers,
+        unless `split_special_tokens` is set.
+        """
+        known = {*self._roles.values(), *self._kept_whole()} - {None}
+        # where there are added tokens, the library finds them
+        if self.added_tokens or self.split_special_tokens or not known:
+            return list(self.encode(text))
+        ids, known = [], '|'.join(map(re.escape, sorted(known, key=len, reverse=True)))
+        for number, part in enumerate(re.split(f'({known})', checked(text))):
+            ids += [self._id_of(part)] if number % 2 else self.encode(part) if part else []
+        return ids
+
     def encode_batch(
         self,
         texts: Sequence[str],
@@ -658,6 +684,7 @@ eos_token_id : int or None
         tokenizer = cls.__new__(cls)  # its arguments are the files
         tokenizer._set_up(rust, **given)
         tokenizer._fields = settings.fields
+        tokenizer._rust.encode_special_tokens = tokenizer.split_special_tokens
         return tokenizer
 
     @classmethod

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 
 from ...errors import InputError, reporting
 from ...generation.request import Seed, Share, Temperature
-from ...util.fields import Count, Fields, Whole
+from ...util.fields import Count, Fields
 from ..pipelines import PIPELINES
 from ..text import TextGeneration
 
@@ -60,6 +60,7 @@ class Writing(Body, TextGeneration.Options):
 
     details: bool = False
     stop: Stop = []
+    truncate: Count | None = Field(None, description='the most tokens of a prompt, its last ones')
     neutral = {
         'best_of': 1,
         'decoder_input_details': False,
@@ -74,7 +75,12 @@ class Writing(Body, TextGeneration.Options):
         """The options of the pipeline that are given."""
         names = self.model_fields_set & {*TextGeneration.Options.model_fields}
         given = {name: getattr(self, name) for name in names}
-        if {'temperature', 'top_k', 'top_p'} & names:  # as at Hugging Face, these imply sampling
+        if {
+            'temperature',
+            'top_k',
+            'top_p',
+            'min_p',
+        } & names:  # as at Hugging Face, these imply sampling
             given.setdefault('do_sample', True)
         return given
 
@@ -134,14 +140,19 @@ class Embeddings(Body):
 class Completions(Body):
     """``POST /v1/completions``."""
 
+    #: what is done if neither the request nor the model's own defaults say
+    usual: ClassVar[dict] = {'do_sample': True, 'top_k': 0, 'max_new_tokens': 16}
+
     example = {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
 
     model: str
     prompt: Texts
-    max_tokens: Annotated[Whole, Field(le=2**31 - 1)] = 16
-    temperature: Temperature = Field(1.0, description='0: the most likely token')
+    max_tokens: Count | None = Field(None, description="the model's own, or 16")
+    temperature: Temperature | None = Field(
+        None, description="0: the most likely token; the model's own, or 1"
+    )
     top_p: Share | None = None
-    n: Count = 1
+    n: Count | None = Field(None, description="the model's own, or 1")
     seed: Seed | None = None
     stop: StopText | Stop = []
     stream: bool = False
@@ -155,6 +166,16 @@ class Completions(Body):
         'presence_penalty': 0,
         'suffix': '',
     }
+
+    @property
+    def of_pipeline(self):
+        """The options of the pipeline that are given."""
+        names = {'max_tokens': 'max_new_tokens', 'n': 'num_return_sequences'}
+        names.update((name, name) for name in ('temperature', 'top_p', 'seed'))
+        given = {names[name]: getattr(self, name) for name in self.model_fields_set & {*names}}
+        if {'temperature', 'top_p'} & {*given}:
+            given['do_sample'] = self.temperature != 0
+        return given
 
 
 # -- the page -------------------------------------------------------------------------------------

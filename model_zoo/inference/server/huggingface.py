@@ -69,16 +69,8 @@ def _writing_call(service, name, inputs, options, is_stream):
     if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
         raise InputError('inputs must be a text or a list of texts')
     served = service.served(name, is_writer=True)
-    checked = served.pipeline.checked({'num_beams': 1, **options.of_pipeline})
-    if checked['generate'].get('num_beams', 1) > 1:
-        raise InputError(f'num_beams {options.of_pipeline["num_beams"]}: a server has no beams')
-    job = service.writing_job(
-        served,
-        prompts,
-        lambda ids: served.pipeline.new_tokens(ids, checked),
-        options.stop,
-        **checked['generate'],
-    )
+    checked = served.pipeline.checked(options.of_pipeline)
+    job = service.writing_job(served, prompts, checked, options.stop, options.truncate)
     sequences = job.sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):
         raise InputError('a stream continues one text: num_return_sequences is 1')
@@ -96,7 +88,7 @@ def _writing_call(service, name, inputs, options, is_stream):
 
     async def events(tokens):
         async for written in tokens:
-            event = {'index': len(job.written[0]), 'token': _token(written)}
+            event = {'index': written.number, 'token': _token(written)}
             if written.finish:
                 text = ''.join(token.text for token in job.written[0])
                 # unlike the whole answer, a stream has the prompt only if that is asked for

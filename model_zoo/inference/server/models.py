@@ -84,6 +84,7 @@ class Models:
 
     def __init__(self, pipelines, settings, metrics, later):
         self._settings, self._metrics, self._later, self._served = settings, metrics, later, {}
+        self._is_closing = False
         #: name of a model that doesn't answer -> why
         self.waiting = dict.fromkeys(later, 'it is being opened')
         for name, pipeline in pipelines.items():
@@ -98,6 +99,8 @@ class Models:
     def open_later(self):
         """Open the further models, one by one, while the others answer."""
         for name, open_pipeline in self._later.items():
+            if self._is_closing:
+                return
             try:
                 self._add(name, open_pipeline())
             except Exception as error:
@@ -116,6 +119,8 @@ class Models:
 
     def close(self):
         """Answer what is accepted, and end the threads."""
-        with concurrent.futures.ThreadPoolExecutor(len(self._served)) as threads:
+        self._is_closing = True
+        # perhaps none is open yet
+        with concurrent.futures.ThreadPoolExecutor(len(self._served) or 1) as threads:
             for served in self:
                 threads.submit(served.worker.close)

@@ -6,7 +6,6 @@ import time
 import uuid
 
 from ...errors import InputError
-from ..text import end_tokens
 from . import bodies
 from .service import Call
 
@@ -60,19 +59,9 @@ def _embed(service, content):
 def _complete(service, content):
     """Return the `Call` that continues prompts."""
     served = service.served(content.model, is_writer=True)
-    sampling = {'num_return_sequences': content.n}
-    if content.temperature:
-        sampling.update(temperature=content.temperature, top_p=content.top_p, seed=content.seed)
-    elif content.n > 1:
-        raise InputError('n texts differ only if they are drawn: temperature is above 0')
-    job = service.writing_job(
-        served,
-        content.prompt,
-        lambda ids: content.max_tokens,
-        [content.stop] if isinstance(content.stop, str) else content.stop,
-        stop_tokens=end_tokens(served.pipeline.block, served.pipeline.tokenizer),
-        **sampling,
-    )
+    checked = served.pipeline.checked(content.of_pipeline, content.usual)
+    stop = [content.stop] if isinstance(content.stop, str) else content.stop
+    job = service.writing_job(served, content.prompt, checked, stop)
     head = {
         'id': f'cmpl-{uuid.uuid4().hex}',
         'object': 'text_completion',
@@ -82,7 +71,7 @@ def _complete(service, content):
 
     def choice(index, text, finish, is_first=True):
         if is_first and content.echo:
-            text = content.prompt[index // content.n] + text
+            text = content.prompt[index // job.sequences] + text
         return {'index': index, 'text': text, 'logprobs': None, 'finish_reason': finish}
 
     def usage():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pydantic_core
 
 from ...errors import InputError
+from ...generation.search import streams_of
 from ..pipeline_base import Meter, TooLargeError
 from .worker import WritingJob
 
@@ -111,22 +112,25 @@ class Service:
         served.worker.check()
         return served
 
-    def writing_job(self, served, prompts, count, stop, **options):
+    def writing_job(self, served, prompts, options, stop, truncate=None):
         """Return a `WritingJob` within the server's limits.
 
-        `count(ids)` is how many tokens a prompt may get; `options` are of `stream`.
+        `options` are `checked` ones of the pipeline; of a prompt the last `truncate` tokens count.
         """
-        meter, texts = self.meter(), len(prompts) * options.get('num_return_sequences', 1)
-        if texts > self.settings.max_sequences:
-            raise TooLargeError(f'the request asks for {texts} texts, more than `max_sequences`')
-        ids, pipeline = [], served.pipeline
+        meter, pipeline, ids = self.meter(), served.pipeline, []
         for prompt in prompts:
-            ids.append(pipeline.encode_prompt(prompt))
+            ids.append(pipeline.encode_prompt(prompt)[-truncate if truncate else None :])
             meter.add('max_tokens', len(ids[-1]))
-        counts, most = list(map(count, ids)), self.settings.max_new_tokens
-        if min(counts) < 1 or max(counts) > most:
+        counts = [pipeline.new_tokens(each, options) for each in ids]
+        most = self.settings.max_new_tokens
+        if max(counts) > most:
             raise InputError(f'the number of new tokens must be from 1 to {most}')
-        return WritingJob(pipeline.tokenizer, ids, options, counts, stop)
+        streams = streams_of(options['seed'], range(len(prompts)))
+        job = WritingJob(pipeline.tokenizer, ids, options['generate'], counts, streams, stop)
+        if job.rows > self.settings.max_sequences:
+            problem = f'{job.rows} texts or beams, more than `max_sequences`'
+            raise TooLargeError(f'the request asks for {problem}')
+        return job
 
     async def _stream(self, job, tokens):
         """Yield the tokens of a submitted job as they come."""

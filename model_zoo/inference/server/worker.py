@@ -13,7 +13,9 @@ import numpy as np
 
 from ...batches.sampling import longest_first
 from ...errors import ZooError
-from ...generation import StreamedText, stream
+from ...generation import StreamedText
+from ...generation.generate import steps
+from ...generation.request import Request
 from ..pipeline_base import BATCH_ROWS
 
 _log = logging.getLogger(__name__)
@@ -170,6 +172,8 @@ class Written(NamedTuple):
 
     Parameters
     ----------
+    number : int
+        Of the token in its sequence, from 1.
     text : str
         What it adds to the text; may be empty where a character or a stop string has only begun.
     finish : {'stop', 'length'}, optional
@@ -177,6 +181,7 @@ class Written(NamedTuple):
     """
 
     sequence: int
+    number: int
     text: str
     token: int
     log_prob: float
@@ -184,13 +189,16 @@ class Written(NamedTuple):
 
 
 class WritingJob:
-    """Prompts to continue; jobs with the same `options` of `stream` run in one batch."""
+    """Prompts to continue; jobs with the same `options` of `generate` run in one batch.
 
-    def __init__(self, tokenizer, prompts, options, counts, stop):
-        self.prompts, self.options = prompts, options
-        self.counts = counts  # of each prompt's new tokens at most
-        self.sequences = options.get('num_return_sequences', 1)  # of a prompt
+    `counts` has each prompt's new tokens at most, and `streams` its random stream.
+    """
+
+    def __init__(self, tokenizer, prompts, options, counts, streams, stop):
+        self.prompts, self.options, self.counts, self.streams = prompts, options, counts, streams
+        self.sequences = options['num_return_sequences']  # of a prompt
         self.size = len(prompts) * self.sequences
+        self.rows = len(prompts) * max(self.sequences, options.get('num_beams', 1))
         self.on_token = None  # on_token(written) is called for each token
         self.future, self.written = concurrent.futures.Future(), [[] for _ in range(self.size)]
         self._texts = [
@@ -208,12 +216,11 @@ class WritingJob:
         written = self.written[sequence]
         if self.future.done() or (written and written[-1].finish):
             return
-        if new.finish is None and len(written) + 1 == self.counts[sequence // self.sequences]:
-            new = new._replace(finish='length')
         text = self._texts[sequence]
         added = text.add(new)
         finish = 'stop' if text.is_stopped else new.finish
-        written.append(Written(sequence, added, new.token, new.log_prob, finish))
+        number = len(written) + 1
+        written.append(Written(sequence, number, added, new.token, new.log_prob, finish))
         if self.on_token is not None:
             self.on_token(written[-1])
 
@@ -224,21 +231,21 @@ class GenerationWorker(Worker):
     def _step(self, jobs):
         self._waiting = [job for job in [*self._waiting, *jobs] if not job.future.done()]
         self._groups = [
-            (jobs, steps)
-            for jobs, steps in self._groups
+            (jobs, written)
+            for jobs, written in self._groups
             if not all(job.future.done() for job in jobs)
         ]
         self._begin()
-        for jobs, steps in self._groups:
+        for jobs, written in self._groups:
+            owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
             try:
                 with self._pipeline.engine.lock:
-                    new = next(steps, None)
+                    tokens = next(written)
             except Exception as error:
                 self._fail(jobs, error)
-                new = None
-            if new is not None:
-                self._metrics.tokens.labels(self.name).inc()
-                owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
+                continue
+            self._metrics.tokens.labels(self.name).inc(len(tokens))
+            for new in tokens:
                 job, number = owners[new.prompt]
                 job.add(number * job.sequences + new.sequence, new)
             for job in jobs:
@@ -249,22 +256,24 @@ class GenerationWorker(Worker):
         """Start waiting jobs, those of the same options as one batch, while there is room."""
         engine = self._pipeline.engine
         while self._waiting:
-            busy = sum(job.size for jobs, _ in self._groups for job in jobs)
+            busy = sum(job.rows for jobs, _ in self._groups for job in jobs)
             room, first = self._max_sequences - busy, self._waiting[0]
-            if self._groups and first.size > room:
+            if self._groups and first.rows > room:
                 return
-            jobs, room = [first], room - first.size
+            jobs, room = [first], room - first.rows
             for job in self._waiting[1:]:
-                if job.options == first.options and job.size <= room:
+                if job.options == first.options and job.rows <= room:
                     jobs.append(job)
-                    room -= job.size
+                    room -= job.rows
             self._waiting = [job for job in self._waiting if job not in jobs]
-            prompts = [ids for job in jobs for ids in job.prompts]
-            most = max(max(job.counts) for job in jobs)
+            of_all = {
+                'prompts': [ids for job in jobs for ids in job.prompts],
+                'max_new_tokens': [count for job in jobs for count in job.counts],
+                'streams': [drawn for job in jobs for drawn in job.streams],
+            }
             try:
                 with engine.lock:  # the prompts run at once
-                    options = {'overflow': 'slide', **first.options}
-                    steps = stream(engine.language_model, prompts, most, **options)
-                self._groups.append((jobs, steps))
+                    request = Request(engine.language_model, {**first.options, **of_all})
+                self._groups.append((jobs, steps(request)))
             except Exception as error:
                 self._fail(jobs, error)

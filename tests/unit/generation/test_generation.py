@@ -163,11 +163,18 @@ def test_draws_have_the_right_frequencies(model, options):
     assert (abs(counts / draws - expected) < 5 * np.sqrt(expected / draws) + 1e-3).all()
 
 
-def test_a_prompts_draws_do_not_depend_on_the_batch(model):
-    options = {'temperature': 1.0, 'seed': 3, 'num_return_sequences': 2}
-    alone = [tokens_of(generate(model, [prompt], 15, **options))[0] for prompt in PROMPTS]
-    assert tokens_of(generate(model, PROMPTS, 15, **options)) == alone
-    assert tokens_of(generate(model, PROMPTS[::-1], 15, **options)) == alone[::-1]
+def test_a_texts_draws_depend_on_the_seed_and_its_number_alone(model):
+    options = {'temperature': 1.0, 'num_return_sequences': 2}
+    same = [PROMPTS[1], *PROMPTS, PROMPTS[1]]  # a prompt that is there twice is drawn twice
+    wanted = tokens_of(generate(model, same, 15, seed=3, **options))
+    assert wanted[2] != wanted[4] and wanted[2][0] != wanted[2][1]
+    order = [4, 1, 2]
+    streams, counts = [(3, number, 0) for number in order], [15, 4, 9]
+    found = generate(model, [same[n] for n in order], counts, streams=streams, **options)
+    for number, count, texts in zip(order, counts, tokens_of(found)):
+        assert texts == [tokens[:count] for tokens in wanted[number]]
+    streams, options['num_return_sequences'] = [(3, 4, 1)], 1
+    assert tokens_of(generate(model, same[:1], 15, streams=streams, **options)) == [wanted[4][1:]]
 
 
 def test_top_k_of_one_and_tiny_top_p_are_greedy(model):
@@ -276,7 +283,9 @@ def test_bad_prompts(model, prompts):
 
 
 BAD_OPTIONS = [
-    *({'max_new_tokens': value} for value in (0, 2.0)),
+    *({'max_new_tokens': value} for value in (0, 2.0, [1, 2])),
+    *({'streams': [(1, 0, 0)] * 2}, {'early_stopping': 'always'}, {'forced_eos_token_id': [11]}),
+    *({'exponential_decay_length_penalty': (1, 0)}, {'sequence_bias': [([11], 1.0)]}),
     *({'temperature': value} for value in (0, float('nan'), '1')),
     *({'bad_words_ids': value} for value in ([[1], []], [[11]])),
     *({'stop_tokens': value} for value in ([1, 11], 'a')),

@@ -93,7 +93,9 @@ def test_to_the_last_place_of_the_context(block):
 def test_a_draw_is_the_same_alone_in_a_batch_and_streamed(block):
     options = {'top_k': 9, 'seed': 4, 'stop_tokens': [0, 1, 2]}
     together = generate(block, PROMPTS, 15, **options)
-    for prompt, (continuation,) in zip(PROMPTS, together):
-        alone = list(stream(block, [prompt], 15, **options))
+    del options['seed']
+    for number, (continuation,) in enumerate(together):
+        streams = [(4, number, 0)]
+        alone = list(stream(block, [PROMPTS[number]], 15, streams=streams, **options))
         assert [new.token for new in alone] == continuation.tokens
         assert alone[-1].finish == continuation.finish
