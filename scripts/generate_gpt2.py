@@ -40,9 +40,11 @@ def parse_arguments(argv=None):
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add_encoding(parser)
     add('--unconditional', action='store_true', help='generate texts from nothing')
-    add('--nsamples', type=int, default=1, help='number of continuations of each text')
+    samples = 'number of continuations of each text'
+    add('--nsamples', dest='num_return_sequences', type=int, default=1, help=samples)
     add('--batch_size', type=int, default=-1, help='samples per batch; -1: all samples of a text')
-    add('--length', type=int, default=-1, help='number of new tokens; -1: half of the context')
+    length = 'number of new tokens; -1: half of the context'
+    add('--length', dest='max_new_tokens', type=int, default=-1, help=length)
     add('--temperature', type=float, default=1.0, help='below 1: prefer likely tokens')
     add('--top_k', type=int, default=0, help='sample from this many likeliest tokens; 0: from all')
     add('--top_p', type=float, default=1.0, help='sample from the likeliest with this probability')
@@ -65,10 +67,11 @@ def parse_arguments(argv=None):
         raise InputError(f'and `{given[1]}`: choose one', field=given[0])
     if args.output and not given:
         raise InputError('goes with `prompt`, `input_file` or `unconditional`', field='output')
-    for name in ('batch_size', 'length'):
+    for name in ('batch_size', 'max_new_tokens'):
         if vars(args)[name] == -1:
             vars(args)[name] = None
-    check_at_least_one(args, 'nsamples', 'batch_size', 'length')
+            args.given.discard(name)
+    check_at_least_one(args, 'num_return_sequences', 'batch_size', 'max_new_tokens')
     field = 'num_beams' if args.num_beams > 1 else 'greedy' if args.greedy else None
     if field and not args.given.isdisjoint(SAMPLING):
         raise InputError(
@@ -79,50 +82,36 @@ def parse_arguments(argv=None):
     return args
 
 
-def options_of(args):
-    """Return the pipeline's options that are given, and those for where the model has none."""
-    values = vars(args)
-    options = {name: values[name] for name in ('seed', *SAMPLING)}
-    options.update(max_new_tokens=args.length, num_return_sequences=args.nsamples)
-    usual = {**options, 'do_sample': True, 'max_new_tokens': None}
-    options.update({name: values[name] for name in ('num_beams', 'length_penalty')})
-    named = {'length': 'max_new_tokens', 'nsamples': 'num_return_sequences'}
-    given = {named.get(name, name) for name in args.given} & {*options}
-    given = {name: options[name] for name in given if options[name] is not None}
-    if not given.keys().isdisjoint(SAMPLING):
-        given['do_sample'] = True
-    if args.greedy:
-        given.update(do_sample=False, num_beams=1)
-    return given, usual
-
-
 class Generator:
     """Pipeline and flags: from prompts to texts."""
 
     def __init__(self, args):
         from model_zoo.inference import pipeline
         from model_zoo.inference.text import TextGeneration
+        from model_zoo.opening import locate
 
-        self._args, self._count = args, 0
-        given, usual = options_of(args)
-        TextGeneration.Options.read({**usual, **given})  # before the model is opened
+        self._args, self._count, name = args, 0, args.model_name_or_path
+        # names of flags are those of the pipeline's options
+        fields = {*TextGeneration.Options.model_fields} & {*vars(args)}
+        usual = {'do_sample': True, **{field: vars(args)[field] for field in fields}}
+        TextGeneration.Options.read(usual)  # before the model is opened
+        given = {field: usual[field] for field in fields & args.given}
+        if args.greedy:
+            given.update(do_sample=False, num_beams=1)
+        if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
+            raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         engine = engine_of(args.engine, args.precision, args.input_file)
-        self._pipeline = pipeline(
-            'text-generation',
-            args.model_name_or_path,
-            engine=engine,
-            precision=args.precision,
-            ctx=cli.get_ctx(args.gpu),
-        )
+        options = {'precision': args.precision, 'ctx': cli.get_ctx(args.gpu)}
+        self._pipeline = pipeline('text-generation', name, engine=engine, **options)
+        self._tokenizer = self._pipeline.tokenizer
         if args.stop is not None:
             given['eos_token_id'] = [self._stop_token(text) for text in args.stop if text]
         usual['max_new_tokens'] = (self._pipeline.block.context_length or DEFAULT_CONTEXT) // 2
         self._options = self._pipeline.checked(given, usual)
 
     def _stop_token(self, text):
-        tokenizer = self._pipeline.tokenizer
-        known = tokenizer.vocab.token_to_idx
-        ids = [known[text]] if text in known else tokenizer.encode(text)
+        known = self._tokenizer.vocab.token_to_idx
+        ids = [known[text]] if text in known else self._tokenizer.encode(text)
         if len(ids) != 1:
             raise InputError(
                 f'{text!r} is {len(ids)} tokens of this model, and must be a single one',
@@ -134,18 +123,15 @@ class Generator:
         """Return the ids of a prompt; of None, the id between texts."""
         if prompt is not None:
             return self._pipeline.encode_prompt(prompt)
-        if self._pipeline.tokenizer.eos_token_id is None:
+        if self._tokenizer.eos_token_id is None:
             raise InputError('this model has no token between texts', field='unconditional')
-        return [self._pipeline.tokenizer.eos_token_id]
+        return [self._tokenizer.eos_token_id]
 
     def _stream(self, prompt, *numbers):
         """Yield each piece of a text as it is generated, and the text's `Continuation` so far."""
         from model_zoo import generation
 
-        streamed = generation.StreamedText(
-            self._pipeline.tokenizer, prompt, skip_special_tokens=True
-        )
-        log_prob = 0.0
+        streamed, log_prob = generation.StreamedText(self._tokenizer, prompt, (), True), 0.0
         for new in self._pipeline.steps(prompt, self._options, *numbers):
             log_prob += new.log_prob
             piece = streamed.add(new)

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import types
 
 from ..batches.sampling import longest_first
 from ..errors import InputError, reporting
@@ -94,9 +93,16 @@ class TextGeneration(Pipeline):
                 problem = f'is {value!r:.80}, and not available: remove it from {self._where!r}'
                 raise InputError(problem, field=name)
 
-    def checked(self, options, usual=types.MappingProxyType({})):
-        """As of other pipelines; `usual` has defaults where neither the model nor the user has."""
-        defaults = self._given(self._defaults, usual) if usual else self._defaults
+    def checked(self, options, usual=None):
+        """As of other pipelines. A protocol has `usual` options, behind the model's defaults.
+
+        There options of sampling ask for it, unless the temperature is 0.
+        """
+        defaults = self._defaults
+        if usual is not None:
+            defaults = self._given(defaults, usual)
+            if not _SAMPLING.isdisjoint(options):
+                options = {'do_sample': options.get('temperature') != 0, **options}
         given = self._given(options, defaults)
         return self._options(self.Options.model_construct(**given))
 

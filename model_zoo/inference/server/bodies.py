@@ -74,15 +74,7 @@ class Writing(Body, TextGeneration.Options):
     def of_pipeline(self):
         """The options of the pipeline that are given."""
         names = self.model_fields_set & {*TextGeneration.Options.model_fields}
-        given = {name: getattr(self, name) for name in names}
-        if {
-            'temperature',
-            'top_k',
-            'top_p',
-            'min_p',
-        } & names:  # as at Hugging Face, these imply sampling
-            given.setdefault('do_sample', True)
-        return given
+        return {name: getattr(self, name) for name in names}
 
 
 class HuggingFace(Body):
@@ -170,12 +162,9 @@ class Completions(Body):
     @property
     def of_pipeline(self):
         """The options of the pipeline that are given."""
-        names = {'max_tokens': 'max_new_tokens', 'n': 'num_return_sequences'}
-        names.update((name, name) for name in ('temperature', 'top_p', 'seed'))
-        given = {names[name]: getattr(self, name) for name in self.model_fields_set & {*names}}
-        if {'temperature', 'top_p'} & {*given}:
-            given['do_sample'] = self.temperature != 0
-        return given
+        names = {'max_tokens': 'max_new_tokens', 'n': 'num_return_sequences', 'seed': 'seed'}
+        names.update(temperature='temperature', top_p='top_p')
+        return {names[name]: getattr(self, name) for name in self.model_fields_set & {*names}}
 
 
 # -- the page -------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def _writing_call(service, name, inputs, options, is_stream):
     if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
         raise InputError('inputs must be a text or a list of texts')
     served = service.served(name, is_writer=True)
-    checked = served.pipeline.checked(options.of_pipeline)
+    checked = served.pipeline.checked(options.of_pipeline, {})
     job = service.writing_job(served, prompts, checked, options.stop, options.truncate)
     sequences = job.sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):

@@ -83,9 +83,8 @@ def generate(data, folder, edit):
 GENERATE = [
     (['--prompt', 'a', '--unconditional'], '--prompt and --unconditional: choose one'),
     (['--output', 'x.json'], '--output goes with'),
-    (['--temperature', '0', '--prompt', 'a'], 'temperature'),
+    (['--temperature', '-1', '--prompt', 'a'], 'temperature'),
     (['--greedy', '--top_k', '4'], '--greedy .* sample'),
-    (['--prompt', ''], 'the prompt .* is empty'),
     (['--prompt', 'a', '--stop', 'abc'], "--stop 'abc' is 3 tokens"),
     (['--model_name_or_path', 'bert_12_768_12'], 'not a language model'),
     (['--input_file', 'blank.txt'], 'has no prompt'),

@@ -143,5 +143,8 @@ def test_huggingface_hub_text_generation(hub_client, pipelines):
     found = client.text_generation(prompt, **options, repetition_penalty=5.0)
     wanted = pipelines['writer'](prompt, repetition_penalty=5.0, **options)
     assert found == wanted[0]['generated_text'] != ''.join(pieces)
+    last = pipelines['writer'].tokenizer.decode(pipelines['writer'].encode_prompt(prompt)[-1:])
+    (wanted,) = pipelines['writer'](last, **options)
+    assert client.text_generation(prompt, **options, truncate=1) == wanted['generated_text']
     found = client.text_generation(prompt, **options, details=True)
     assert found.details.generated_tokens == len(found.details.tokens) <= 8
