@@ -80,8 +80,6 @@ class TextGeneration(Pipeline):
         self._own, self._where = own, os.path.join(os.path.dirname(self.files.config or ''), name)
         self._refuse(_MISSING)
         usual = {name: own[name] for name in self.Options.model_fields if own.get(name) is not None}
-        if usual.get('max_length') == 20:  # transformers' default, which its pipelines don't use
-            del usual['max_length']
         with reporting(self._where, errors=InputError):
             usual = self._given(usual, {})
         self._defaults = self._given(defaults, usual)

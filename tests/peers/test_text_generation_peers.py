@@ -7,6 +7,8 @@ import pytest
 from tiny_models import save_gpt2
 
 import model_zoo
+from gpt2 import GPT2Tokenizer
+from model_zoo.inference import text
 from model_zoo.opening import open_model
 
 transformers = pytest.importorskip('transformers')
@@ -62,6 +64,31 @@ ALL = {
 }
 
 
+#: fields of config.json, where a model has no generation_config.json
+OLD = {
+    'repetition_penalty': 1.4,
+    'no_repeat_ngram_size': 2,
+    'min_length': 9,
+    'max_length': 30,
+    'bad_words_ids': [['1'], ['6', '7']],
+}
+NEW = {
+    'eos_token_id': ['4', '9', 390],
+    'min_length': 11,
+    'max_new_tokens': 24,
+    'suppress_tokens': ['2', 3],
+    'begin_suppress_tokens': ['0'],
+    'sequence_bias': [[['5'], -2.5], [['6', '7'], 3.0]],
+    'exponential_decay_length_penalty': [12, 1.2],
+    'forced_bos_token_id': 17,
+    'forced_eos_token_id': 390,
+    'renormalize_logits': True,
+    'penalty_alpha': 0.0,
+    'use_cache': True,
+    'output_scores': False,
+}
+
+
 @pytest.mark.parametrize(
     'config, generation, options',
     [
@@ -71,6 +98,11 @@ ALL = {
         ({}, {'eos_token_id': 390, 'max_length': 12}, {}),
         ({}, {'eos_token_id': 390, 'max_length': 12}, {'max_new_tokens': 20}),
         ({}, ALL, {}),
+        (OLD, None, {}),
+        ({**OLD, 'num_beams': 2}, {'eos_token_id': ['4', 390], 'max_length': 20}, {}),
+        ({}, NEW, {}),
+        ({}, {**NEW, 'eos_token_id': 390, 'num_beams': 2, 'early_stopping': 'never'}, {}),
+        ({}, {**NEW, 'typical_p': 0.5, 'epsilon_cutoff': 0.1}, {'do_sample': False}),
         ({}, None, {**ALL, 'bad_words_ids': [['1'], ['4', '4']]}),
     ],
 )
@@ -80,7 +112,7 @@ def test_what_ends_and_steers_a_text(saved, new, config, generation, options):
             return {name: with_ids(part) for name, part in value.items()}
         if isinstance(value, list):
             return [with_ids(part) for part in value]
-        return new[int(value)] if isinstance(value, str) else value
+        return new[int(value)] if str(value).isdigit() and isinstance(value, str) else value
 
     config, generation, options = map(with_ids, (config, generation, options))
     folder = saved(config, generation)
@@ -101,3 +133,33 @@ def test_an_empty_text_begins_with_bos(saved):
     ours = model_zoo.pipeline(folder)
     text = ours('', max_new_tokens=8)[0]['generated_text']
     assert ours.tokenizer.decode([349]) + text == theirs(folder, '', max_new_tokens=8)
+
+
+def test_special_tokens_in_a_text_are_read_as_theirs(saved, tmp_path):
+    tokenizer = model_zoo.pipeline(saved()).tokenizer
+    words, again = 'The<|endoftext|> model <|endoftext|>\n<|endoftext', str(tmp_path / 'again')
+    for split in (False, True):
+        tokenizer.split_special_tokens = split
+        tokenizer.save_pretrained(str(tmp_path))
+        reader = transformers.GPT2Tokenizer.from_pretrained(str(tmp_path))
+        reader.save_pretrained(again)  # as a tokenizer.json
+        for each in (tokenizer, GPT2Tokenizer.from_pretrained(again)):
+            assert each.encode_text(words) == reader(words).input_ids, split
+
+
+#: fields without an effect on a text here: speed, drafts of other models, outputs of calls
+IDLE = """
+    use_mtp use_cache cache_implementation cache_config max_cache_len output_attentions
+    output_hidden_states output_scores output_logits return_dict_in_generate pad_token_id
+    decoder_start_token_id is_assistant num_assistant_tokens num_assistant_tokens_schedule
+    assistant_confidence_threshold prompt_lookup_num_tokens max_matching_ngram_size
+    assistant_early_exit assistant_lookbehind target_lookbehind assistant_ensemble_weight
+    speculation_type compile_config disable_compile continuous_batching_config low_memory
+    prefill_chunk_size remove_invalid_values transformers_version _from_model_config bos_token_id
+"""
+
+
+def test_every_field_of_transformers_is_honoured_or_refused():
+    refused = {*text._MISSING, *text._MISSING_DRAWS}
+    known = {*text.TextGeneration.Options.model_fields, *refused, *IDLE.split()}
+    assert {*vars(transformers.GenerationConfig())} <= known
