@@ -141,15 +141,16 @@ class Generator:
         """Yield the number of a prompt and an iterator as of `_stream`, for each sample."""
         options, before = self._options, self._count
         samples = options['generate']['num_return_sequences']
-        if self._args.stream:
+        # a beam search has all of its texts at once
+        searches = options['generate'].get('num_beams', 1) > 1
+        if self._args.stream and not searches:
             for number, prompt in enumerate(prompts):
                 for sample in range(samples):
                     yield number, self._stream(prompt, before + number, sample)
             return
         size = self._args.batch_size or samples
         together = max(1, size // samples)  # prompts of a batch
-        # a beam search has all of its texts at once
-        part = samples if options['generate'].get('num_beams', 1) > 1 else min(size, samples)
+        part = samples if searches else min(size, samples)
         for first, done in itertools.product(
             range(0, len(prompts), together), range(0, samples, part)
         ):

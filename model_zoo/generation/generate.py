@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .request import Request
-from .search import NewToken, draw, log_normalizer, row_generators, search
+from .scores import log_normalizer
+from .search import NewToken, draw, row_generators, search
 
 
 class Continuation(NamedTuple):

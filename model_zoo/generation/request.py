@@ -1,6 +1,5 @@
 """The arguments of `generate`, checked before anything is generated."""
 
-import itertools
 import math
 from typing import Annotated, Literal
 
@@ -10,8 +9,9 @@ from pydantic import Field
 
 from ..errors import InputError
 from ..util.arrays import pad_rows
-from ..util.fields import CallOptions, Count, Flag, Number, Size, Whole
-from .search import LogitsProcessor, streams_of
+from ..util.fields import Count, Flag, Number, Size, Whole
+from .scores import LogitsProcessor, ScoreOptions, SomeTokens
+from .search import streams_of
 
 
 class GrowingText:
@@ -83,19 +83,11 @@ Texts = Annotated[Count, Field(le=4096)]
 Temperature = Annotated[Number, Field(ge=0, le=1e6)]
 Share = Annotated[Number, Field(gt=0, le=1)]
 Seed = Annotated[Whole, Field(ge=0, le=2**32 - 1)]
-Tokens = Annotated[list[Size], Field(max_length=10_000)]
-_Word = Annotated[Tokens, Field(min_length=1)]
-Words = Annotated[list[_Word], Field(max_length=10_000)]
-# JSON has no tuples
-_Bias = Annotated[tuple[_Word, Number], Field(strict=False)]
-_Decay = Annotated[tuple[Size, Annotated[Number, Field(gt=0)]], Field(strict=False)]
 
 
-class TextOptions(CallOptions):
+class TextOptions(ScoreOptions):
     """Options of generation that `generate`, pipelines and the server share; see `generate`."""
 
-    min_length: Size = 0
-    min_new_tokens: Size | None = None
     # scores divided by less could overflow
     temperature: Annotated[Number, Field(ge=1e-6, le=1e6)] | None = None
     top_k: Size | None = None
@@ -105,26 +97,7 @@ class TextOptions(CallOptions):
     length_penalty: Annotated[Number, Field(ge=-30, le=30)] = 1.0
     early_stopping: Flag | Literal['never'] = False
     num_return_sequences: Texts = 1
-    repetition_penalty: Annotated[Number, Field(gt=0, le=1e6)] = 1.0
-    no_repeat_ngram_size: Size = 0
-    bad_words_ids: Words = []
-    sequence_bias: Annotated[list[_Bias], Field(max_length=10_000)] = []
-    suppress_tokens: Tokens = []
-    begin_suppress_tokens: Tokens = []
-    forced_bos_token_id: Size | None = None
-    forced_eos_token_id: Tokens | Size | None = None
-    exponential_decay_length_penalty: _Decay | None = None
-    renormalize_logits: Flag = False
     seed: Seed | None = None
-
-    @property
-    def named_tokens(self):
-        """All tokens that the options name."""
-        ends = self.forced_eos_token_id
-        found = [*self.suppress_tokens, *self.begin_suppress_tokens, self.forced_bos_token_id]
-        found += ends if isinstance(ends, list) else [ends]
-        words = *self.bad_words_ids, *(word for word, _ in self.sequence_bias)
-        return [token for token in itertools.chain(found, *words) if token is not None]
 
 
 class GenerationOptions(TextOptions):
@@ -132,7 +105,7 @@ class GenerationOptions(TextOptions):
 
     prompts: Annotated[list[Annotated[list[Size], Field(min_length=1)]], Field(min_length=1)]
     max_new_tokens: list[Count] | Count = 50
-    stop_tokens: list[Size] | Size = []
+    stop_tokens: SomeTokens = []
     streams: list[Annotated[tuple[Seed, Size, Size], Field(strict=False)]] | None = None
     overflow: Literal['error', 'slide'] = 'error'
 
@@ -144,9 +117,9 @@ class Request:
         if isinstance(options['prompts'], mx.nd.NDArray):
             options['prompts'] = options['prompts'].asnumpy().astype('int64')
         self.options = options = GenerationOptions.read(options, 'option of generate')
-        self.prompts, ends, counts = options.prompts, options.stop_tokens, options.max_new_tokens
-        self.stop_tokens = {ends} if isinstance(ends, int) else {*ends}
+        self.prompts, self.stop_tokens = options.prompts, {*options.stop_tokens}
         #: the most new tokens of each prompt, and its random stream
+        counts = options.max_new_tokens
         self.counts = [counts] * len(self.prompts) if isinstance(counts, int) else counts
         self.streams = options.streams or streams_of(options.seed, range(len(self.prompts)))
         for name, values in (('max_new_tokens', self.counts), ('streams', self.streams)):
@@ -158,9 +131,7 @@ class Request:
         self.draws = self.among != (None,) * 4
         beams, sequences = options.num_beams, options.num_return_sequences
         if beams > 1 and self.draws:
-            raise InputError(
-                'num_beams excludes `temperature`, `top_k` and the like: search or draw'
-            )
+            raise InputError('num_beams excludes `temperature`, `top_k` and `top_p`: choose')
         if sequences > beams and not self.draws:
             problem = f'{sequences} needs as many num_beams, or temperature, top_k or top_p'
             raise InputError(problem, field='num_return_sequences')

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from ..errors import InputError
-
 
 class NewToken(NamedTuple):
     """A token of `stream`.
@@ -29,15 +27,6 @@ class NewToken(NamedTuple):
     finish: str | None
 
 
-def log_normalizer(scores):
-    """Return the logarithm of the sum of the scores' exponentials, (rows, tokens) -> (rows, 1)."""
-    top = scores.max(axis=1, keepdims=True)
-    result = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
-    if not np.isfinite(result).all():
-        raise InputError('the model returned scores that are not finite: check its weights')
-    return result
-
-
 def streams_of(seed, numbers, sample=0):
     """Return the random streams of texts with these numbers in the caller's list, for `Request`.
 
@@ -56,85 +45,6 @@ def row_generators(streams, sequences):
         for seed, number, first in streams
         for n in range(sequences)
     ]
-
-
-class LogitsProcessor:
-    """Changes the scores of next tokens, as transformers' processors do, in their order."""
-
-    def __init__(self, stop_tokens, options):
-        self._options, self._stop_tokens = options, list(stop_tokens)
-        words = map(tuple, options.bad_words_ids)
-        words = [(word, -np.inf) for word in words if word[1:] or word[0] not in stop_tokens]
-        self._bad_words, self._biases = words, [(tuple(w), b) for w, b in options.sequence_bias]
-        ends = options.forced_eos_token_id
-        self._last = [ends] if isinstance(ends, int) else ends
-        fields = type(options).model_fields
-        #: whether no score is changed
-        self.is_idle = all(getattr(options, name) == fields[name].default for name in CHANGES)
-
-    def __call__(self, scores, texts, step, lasts):
-        """Scores (rows, tokens) after texts, a list of ids each, with `step` new tokens.
-
-        `lasts` says of each row whether its next token is its last one.
-        """
-        if self.is_idle:
-            return scores
-        scores = scores.copy()
-        for row, ids, is_last in zip(scores, texts, lasts):
-            self._change(row, ids, step, is_last)
-        return scores
-
-    def _change(self, row, ids, step, is_last):
-        given, ends = self._options, self._stop_tokens
-        _add(row, ids, self._biases)
-        if given.repetition_penalty != 1:
-            seen = np.unique(ids)
-            old = row[seen]
-            penalty = given.repetition_penalty
-            row[seen] = np.where(old < 0, old * penalty, old / penalty)
-        if given.no_repeat_ngram_size:
-            shifted = (ids.tolist()[start:] for start in range(given.no_repeat_ngram_size))
-            _add(row, ids, [(word, -np.inf) for word in set(zip(*shifted))])
-        _add(row, ids, self._bad_words)
-        # the one excludes the other, as in transformers
-        least = given.min_length if given.min_new_tokens is None else given.min_new_tokens
-        if (len(ids) if given.min_new_tokens is None else step) < least:
-            row[ends] = -np.inf
-        if given.forced_bos_token_id is not None and len(ids) == 1:
-            _force(row, [given.forced_bos_token_id])
-        if self._last is not None and is_last:
-            _force(row, self._last)
-        start, factor = given.exponential_decay_length_penalty or (step, 1)
-        if step > start:
-            with np.errstate(over='ignore'):
-                grown = np.minimum(np.float64(factor) ** (step - start) - 1, 1e30)
-                row[ends] += np.where(np.isfinite(row[ends]), abs(row[ends]) * grown, 0)
-        row[given.suppress_tokens] = -np.inf
-        if step == (given.forced_bos_token_id is not None and len(ids) - step == 1):
-            row[given.begin_suppress_tokens] = -np.inf
-        if given.renormalize_logits:
-            row -= log_normalizer(row[None])[0]
-
-
-#: options that change scores
-CHANGES = (
-    *('sequence_bias', 'repetition_penalty', 'no_repeat_ngram_size', 'bad_words_ids'),
-    *('min_length', 'min_new_tokens', 'forced_bos_token_id', 'forced_eos_token_id'),
-    *('exponential_decay_length_penalty', 'suppress_tokens', 'begin_suppress_tokens'),
-    'renormalize_logits',
-)
-
-
-def _add(row, ids, biases):
-    """Add to the scores of the last tokens of those sequences that the text has begun."""
-    for word, bias in biases:
-        if len(word) <= len(ids) + 1 and (*ids[len(ids) + 1 - len(word) :],) == word[:-1]:
-            row[word[-1]] += bias
-
-
-def _force(row, tokens):
-    row[:] = -np.inf
-    row[tokens] = 0
 
 
 def draw(scores, generator, temperature=None, top_k=None, top_p=None, min_p=None):

@@ -6,13 +6,14 @@ import os
 from ..batches.sampling import longest_first
 from ..errors import InputError, reporting
 from ..generation import StreamedText, generate, stream, text_of
-from ..generation.request import Temperature, TextOptions, Tokens
+from ..generation.request import Temperature, TextOptions
+from ..generation.scores import SomeTokens
 from ..generation.search import streams_of
 from ..pretrained.files import GENERATION_CONFIG
 from ..util.fields import Count, Flag, Size
 from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline, PipelineOptions
 
-__all__ = ['TextGeneration', 'end_tokens']
+__all__ = ['MISSING', 'MISSING_DRAWS', 'TextGeneration']
 
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
@@ -24,20 +25,15 @@ _RIVALS = (
 )
 _SAMPLING = {'temperature', 'top_k', 'top_p', 'min_p'}
 _BEAMS = {'num_beams', 'length_penalty', 'early_stopping', 'renormalize_logits'}
-#: fields of transformers' GenerationConfig that change the text, and that this project doesn't
-#: have: those that do so in any case, those where tokens are drawn; the value without effect
-_MISSING = {
-    **dict.fromkeys(('penalty_alpha', 'diversity_penalty', 'encoder_no_repeat_ngram_size'), 0),
-    **dict.fromkeys(('encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups'), 1),
-    **dict.fromkeys(('constraints', 'force_words_ids', 'dola_layers', 'watermarking_config')),
-    **dict.fromkeys(('max_time', 'stop_strings')),
-    'token_healing': False,
+#: fields of transformers' GenerationConfig that change a text and aren't available, always or if
+#: tokens are drawn; 0 has no effect, nor 1 of the last
+MISSING = {
+    *('penalty_alpha', 'diversity_penalty', 'encoder_no_repeat_ngram_size', 'token_healing'),
+    *('constraints', 'force_words_ids', 'dola_layers', 'watermarking_config', 'max_time'),
+    *('encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups', 'stop_strings'),
 }
-_MISSING_DRAWS = {
-    **dict.fromkeys(('epsilon_cutoff', 'eta_cutoff'), 0),
-    'top_h': None,
-    'typical_p': 1,
-}
+MISSING_DRAWS = {'epsilon_cutoff', 'eta_cutoff', 'top_h', 'typical_p'}
+_IDLE_AT_1 = {'encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups', 'typical_p'}
 
 
 class TextGeneration(Pipeline):
@@ -68,26 +64,26 @@ class TextGeneration(Pipeline):
         do_sample: Flag = False
         temperature: Temperature = 1.0
         top_k: Size | None = 50
-        eos_token_id: Tokens | Size | None = None
+        eos_token_id: SomeTokens | None = None
         return_full_text: Flag = True
         stop_at_end: Flag = True
 
     def __init__(self, opened, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         super().__init__(opened, None, batch_tokens, engine)
         own, name = self.block.base.generation_config, GENERATION_CONFIG
-        if not own:  # as in transformers; for its `eos_token_id` see `end_tokens`
+        if not own:  # as in transformers; for its `eos_token_id` see `_options`
             own, name = {**self.block.config.extras, 'eos_token_id': None}, 'config.json'
         self._own, self._where = own, os.path.join(os.path.dirname(self.files.config or ''), name)
-        self._refuse(_MISSING)
+        self._refuse(MISSING)
         usual = {name: own[name] for name in self.Options.model_fields if own.get(name) is not None}
         with reporting(self._where, errors=InputError):
             usual = self._given(usual, {})
         self._defaults = self._given(defaults, usual)
 
     def _refuse(self, missing):
-        for name, idle in missing.items():
-            value = self._own.get(name)
-            if value not in (None, idle):
+        for name in sorted(missing & {*self._own}):
+            value = self._own[name]
+            if value and (value != 1 or name not in _IDLE_AT_1):
                 problem = f'is {value!r:.80}, and not available: remove it from {self._where!r}'
                 raise InputError(problem, field=name)
 
@@ -115,7 +111,7 @@ class TextGeneration(Pipeline):
         if given.do_sample and given.num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
         if given.do_sample:
-            self._refuse(_MISSING_DRAWS)
+            self._refuse(MISSING_DRAWS)
         if given.num_return_sequences > given.num_beams and not given.do_sample:
             problem = f'is {given.num_return_sequences}: texts of a prompt differ with `do_sample`'
             raise InputError(f'{problem}, or as many `num_beams`', field='num_return_sequences')
@@ -123,7 +119,7 @@ class TextGeneration(Pipeline):
         options = given.model_dump(include={*TextOptions.model_fields} - unused)
         ends = given.eos_token_id
         if ends is None:
-            ends = end_tokens(self.block, self.tokenizer)
+            ends = sorted({*self._own_ids('eos_token_id'), self.tokenizer.eos_token_id} - {None})
         options['stop_tokens'] = ends if given.stop_at_end else []
         # the model forgets the beginning of a text that is longer than its context
         options['overflow'] = 'slide'
@@ -203,21 +199,15 @@ class TextGeneration(Pipeline):
 
     def encode_prompt(self, text):
         """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""
-        begin = _own_ids(self.block, 'bos_token_id') or [self.tokenizer.bos_token_id]
+        begin = self._own_ids('bos_token_id') or [self.tokenizer.bos_token_id]
         ids = list(self.tokenizer.encode_text(self._text(text))) or begin[:1]
         if ids == [None]:
             raise InputError(f'{self.task}: the text is empty; give at least one word')
         return ids
 
-
-def end_tokens(block, tokenizer):
-    """Ids of the tokens that end a text, a list: the model's and the tokenizer's."""
-    return sorted({*_own_ids(block, 'eos_token_id'), tokenizer.eos_token_id} - {None})
-
-
-def _own_ids(block, name):
-    """A model's own ids of a special token, a list."""
-    value = {**block.config.extras, **block.base.generation_config}.get(name)
-    ids = value if isinstance(value, list) else [value]
-    # a configuration may have another model's
-    return [i for i in ids if i is not None and i < block.config.vocab_size]
+    def _own_ids(self, name):
+        """The model's own ids of a special token, a list."""
+        value = {**self.block.config.extras, **self.block.base.generation_config}.get(name)
+        ids = value if isinstance(value, list) else [value]
+        # a configuration may have another model's
+        return [i for i in ids if i is not None and i < self.block.config.vocab_size]

@@ -160,6 +160,6 @@ IDLE = """
 
 
 def test_every_field_of_transformers_is_honoured_or_refused():
-    refused = {*text._MISSING, *text._MISSING_DRAWS}
+    refused = {*text.MISSING, *text.MISSING_DRAWS}
     known = {*text.TextGeneration.Options.model_fields, *refused, *IDLE.split()}
     assert {*vars(transformers.GenerationConfig())} <= known

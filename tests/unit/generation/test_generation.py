@@ -142,6 +142,7 @@ def test_stop_tokens(model):
 DRAWS = [
     *({'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8}),
     {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9},
+    {'temperature': 1.5, 'min_p': 0.2},
 ]
 
 
@@ -155,7 +156,7 @@ def test_draws_have_the_right_frequencies(model, options):
     odds = np.exp(scores[order])
     odds /= odds.sum()
     before = np.cumsum(odds) - odds
-    kept = order[before < options.get('top_p', 1.0)]
+    kept = order[(before < options.get('top_p', 1.0)) & (odds >= options.get('min_p', 0) * odds[0])]
     expected = np.zeros(11)
     expected[kept] = np.exp(scores[kept]) / np.exp(scores[kept]).sum()
     assert set(np.flatnonzero(counts)) <= set(kept)
