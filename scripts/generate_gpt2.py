@@ -139,6 +139,8 @@ class Generator:
 
     def _samples(self, prompts):
         """Yield the number of a prompt and an iterator as of `_stream`, for each sample."""
+        from model_zoo.generation import text_of
+
         options, before = self._options, self._count
         samples = options['generate']['num_return_sequences']
         # a beam search has all of its texts at once
@@ -160,7 +162,8 @@ class Generator:
             groups = self._pipeline.write(chosen, options, before + first, done)
             for number, group in enumerate(groups, first):
                 for new in group:
-                    yield number, [(self._pipeline.text_of(prompts[number], new), new)]
+                    ids = prompts[number], new.tokens
+                    yield number, [(text_of(self._tokenizer, *ids, new.finish, True), new)]
 
     def continue_all(self, texts):
         """Print and return the continuations of `texts`, None for new texts.
@@ -174,10 +177,11 @@ class Generator:
             if len(texts) > 1 and not samples:
                 print(f'Prompt: {texts[number]}')
             print('=' * 40 + f' SAMPLE {count} ' + '=' * 40)
+            text = ''
             for piece, new in pieces:  # noqa: B007  the last one is the whole
                 print(piece, end='', flush=True)
+                text += piece
             print()
-            text = self._pipeline.text_of(prompts[number], new)
             samples.append({'text': text, **new._asdict()})
         self._count += len(texts)
         print('=' * 80, flush=True)

@@ -17,12 +17,9 @@ __all__ = ['MISSING', 'MISSING_DRAWS', 'TextGeneration']
 
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
-#: the one that is given replaces the other's default, whichever stands beside it
-_RIVALS = (
-    {'max_new_tokens', 'max_length'},
-    {'min_new_tokens', 'min_length'},
-    {'do_sample', 'num_beams'},
-)
+#: the one that is given replaces the other's default
+_LENGTHS, _LEASTS = {'max_new_tokens', 'max_length'}, {'min_new_tokens', 'min_length'}
+_WAYS = {'do_sample', 'num_beams'}
 _SAMPLING = {'temperature', 'top_k', 'top_p', 'min_p'}
 _BEAMS = {'num_beams', 'length_penalty', 'early_stopping', 'renormalize_logits'}
 #: fields of transformers' GenerationConfig that change a text and aren't available, always or if
@@ -102,9 +99,11 @@ class TextGeneration(Pipeline):
 
     def _given(self, options, defaults):
         given = super()._given(options, {})
-        asks = given.get('do_sample') or given.get('num_beams', 1) > 1
-        rivals = _RIVALS if asks else _RIVALS[:2]
-        replaced = set().union(*(names for names in rivals if not names.isdisjoint(given)))
+        replaced = {*given}
+        for names in (_LENGTHS, _LEASTS):
+            replaced |= set() if names.isdisjoint(given) else names
+        if given.get('do_sample') or given.get('num_beams', 1) > 1:
+            replaced |= _WAYS
         return {**{n: value for n, value in defaults.items() if n not in replaced}, **given}
 
     def _options(self, given):
@@ -146,8 +145,8 @@ class TextGeneration(Pipeline):
                 return
             prompts = list(map(self.encode_prompt, group))
             for item, prompt, texts in zip(group, prompts, self.write(prompts, options, number)):
-                start = item if options['full'] else ''
-                texts = [self.text_of(prompt, new) for new in texts]
+                start, of = item if options['full'] else '', (self.tokenizer, prompt)
+                texts = [text_of(*of, new.tokens, new.finish, True) for new in texts]
                 yield [{'generated_text': start + text} for text in texts]
 
     def write(self, prompts, options, number=0, sample=0):
@@ -192,10 +191,6 @@ class TextGeneration(Pipeline):
             raise InputError('a stream has one sequence: num_return_sequences is 1')
         streamed = StreamedText(self.tokenizer, ids, skip_special_tokens=True)
         return filter(None, map(streamed.add, self.steps(ids, checked)))
-
-    def text_of(self, prompt, new):
-        """The text that a `Continuation` adds to the prompt's."""
-        return text_of(self.tokenizer, prompt, new.tokens, new.finish, skip_special_tokens=True)
 
     def encode_prompt(self, text):
         """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""

@@ -83,8 +83,7 @@ class Models:
     """All models of a server, by name; `later` has functions that open further ones."""
 
     def __init__(self, pipelines, settings, metrics, later):
-        self._settings, self._metrics, self._later, self._served = settings, metrics, later, {}
-        self._is_closing = False
+        self._settings, self._metrics, self._later, self._served = settings, metrics, {**later}, {}
         #: name of a model that doesn't answer -> why
         self.waiting = dict.fromkeys(later, 'it is being opened')
         for name, pipeline in pipelines.items():
@@ -98,11 +97,10 @@ class Models:
 
     def open_later(self):
         """Open the further models, one by one, while the others answer."""
-        for name, open_pipeline in self._later.items():
-            if self._is_closing:
-                return
+        while self._later:
+            name = next(iter(self._later))
             try:
-                self._add(name, open_pipeline())
+                self._add(name, self._later.pop(name)())
             except Exception as error:
                 self.waiting[name] = f'it could not be opened: {error}'
                 _log.error('%s could not be opened: %s', name, error)
@@ -119,7 +117,7 @@ class Models:
 
     def close(self):
         """Answer what is accepted, and end the threads."""
-        self._is_closing = True
+        self._later.clear()
         # perhaps none is open yet
         with concurrent.futures.ThreadPoolExecutor(len(self._served) or 1) as threads:
             for served in self:

@@ -83,17 +83,15 @@ def _complete(service, content):
         }
 
     def finish(outputs):
-        texts = [''.join(token.text for token in written) for written in job.written]
-        ends = [written[-1].finish for written in job.written]
-        choices = list(map(choice, range(job.size), texts, ends))
+        choices = []
+        for number, written in enumerate(job.written):
+            text = ''.join(token.text for token in written)
+            choices.append(choice(number, text, written[-1].finish))
         return {**head, 'choices': choices, 'usage': usage()}
 
     async def events(tokens):
-        seen = set()
         async for token in tokens:
-            is_first = token.sequence not in seen
-            seen.add(token.sequence)
-            new = choice(token.sequence, token.text, token.finish, is_first)
+            new = choice(token.sequence, token.text, token.finish, token.number == 1)
             yield f'data: {json.dumps({**head, "choices": [new]})}\n\n'
         if content.stream_options.get('include_usage'):
             yield f'data: {json.dumps({**head, "choices": [], "usage": usage()})}\n\n'

@@ -197,15 +197,14 @@ class WritingJob:
     def __init__(self, tokenizer, prompts, options, counts, streams, stop):
         self.prompts, self.options, self.counts, self.streams = prompts, options, counts, streams
         self.sequences = options['num_return_sequences']  # of a prompt
-        self.size = len(prompts) * self.sequences
         self.rows = len(prompts) * max(self.sequences, options.get('num_beams', 1))
         self.on_token = None  # on_token(written) is called for each token
-        self.future, self.written = concurrent.futures.Future(), [[] for _ in range(self.size)]
         self._texts = [
             StreamedText(tokenizer, prompt, tuple(stop), True)
             for prompt in prompts
             for _ in range(self.sequences)
         ]
+        self.future, self.written = concurrent.futures.Future(), [[] for _ in self._texts]
 
     @property
     def is_done(self):

@@ -118,12 +118,27 @@ def test_eight_requests_at_once_are_as_alone(folder):
 GENERATION = [
     {'do_sample': False, 'repetition_penalty': 1.8, 'no_repeat_ngram_size': 2, 'max_length': 30},
     {'num_beams': 3, 'early_stopping': True, 'num_return_sequences': 2, 'max_new_tokens': 9},
-    {'do_sample': True, 'temperature': 0.7, 'top_k': 9, 'top_p': 0.9, 'min_p': 0.01, 'seed': 3,
-     'max_new_tokens': 9},
-    {'do_sample': False, 'eos_token_id': [*range(0, 400, 3)], 'min_length': 9, 'max_length': 40,
-     'suppress_tokens': [1, 2, 69, 110], 'sequence_bias': [[[70], 9.0]], 'forced_eos_token_id': 5,
-     'begin_suppress_tokens': [70], 'exponential_decay_length_penalty': [4, 1.5]},
-]  # fmt: skip
+    {
+        'do_sample': True,
+        'temperature': 0.7,
+        'top_k': 9,
+        'top_p': 0.9,
+        'min_p': 0.01,
+        'seed': 3,
+        'max_new_tokens': 9,
+    },
+    {
+        'do_sample': False,
+        'eos_token_id': [*range(0, 400, 3)],
+        'min_length': 9,
+        'max_length': 40,
+        'suppress_tokens': [1, 2, 69, 110],
+        'sequence_bias': [[[70], 9.0]],
+        'forced_eos_token_id': 5,
+        'begin_suppress_tokens': [70],
+        'exponential_decay_length_penalty': [4, 1.5],
+    },
+]
 
 
 @pytest.mark.parametrize('where', ['generation', 'config'])
