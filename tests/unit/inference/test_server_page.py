@@ -188,7 +188,7 @@ def test_text_that_streams_and_stops(visit, pipelines, monkeypatch):
     wanted = pipelines['writer']('The model', max_new_tokens=12)[0]['generated_text']
     assert visit.find('.result .marked').text_content() == wanted
     assert visit.find('button', has_text='Stop').is_disabled()
-    monkeypatch.setattr(worker, 'stream', slowly(worker.stream))
+    monkeypatch.setattr(worker, 'steps', slowly(worker.steps))
     visit.find('#field-tokens').fill('1000')
     visit.find('#field-tokens').press('Enter')
     visit.find('.written', has_text=re.compile('.{5}', re.DOTALL)).wait_for()
