@@ -45,10 +45,10 @@ class GPT2Tokenizer(BPETokenizer):
     text.
 
     ``<|endoftext|>`` is one of the vocabulary's own tokens. As in the original, the ids of `encode`
-    never contain it; those of `encode_text` do, where it is in the text. A lone surrogate, which no encoding can carry,
-    is replaced by U+FFFD. The words are the same as in ``encoder.py`` of openai/gpt-2
-    (pytorch-pretrained-bert 0.6.2 takes a text's characters for its bytes, and agrees on ASCII
-    only).
+    never contain it; those of `encode_text` do, where it is in the text. A lone surrogate, which no
+    encoding can carry, is replaced by U+FFFD. The words are the same as in ``encoder.py`` of
+    openai/gpt-2 (pytorch-pretrained-bert 0.6.2 takes a text's characters for its bytes, and agrees
+    on ASCII only).
 
     Parameters
     ----------

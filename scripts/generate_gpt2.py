@@ -77,8 +77,6 @@ def parse_arguments(argv=None):
         raise InputError(
             "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
         )
-    if field == 'num_beams' and (args.greedy or args.stream):
-        raise InputError("doesn't go with `greedy` and `stream`", field=field)
     return args
 
 
@@ -97,7 +95,7 @@ class Generator:
         TextGeneration.Options.read(usual)  # before the model is opened
         given = {field: usual[field] for field in fields & args.given}
         if args.greedy:
-            given.update(do_sample=False, num_beams=1)
+            given = {'do_sample': False, 'num_beams': 1, **given}
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         engine = engine_of(args.engine, args.precision, args.input_file)

@@ -126,18 +126,18 @@ class TextGeneration(Pipeline):
             'full': given.return_full_text,
             'generate': options,
             'seed': given.seed,
-            'new': given.max_new_tokens or (None if given.max_length else MAX_NEW_TOKENS),
-            'all': given.max_length,
+            'most': (given.max_new_tokens, given.max_length),
         }
 
     def new_tokens(self, ids, options):
         """Return the maximum number of new tokens of a prompt; `options` are `checked` ones."""
-        if options['new'] is not None:
-            return options['new']
-        if len(ids) >= options['all']:
-            problem = f'{options["all"]}: a prompt has {len(ids)} tokens; or give max_new_tokens'
+        new, most = options['most']
+        if new or not most:
+            return new or MAX_NEW_TOKENS
+        if len(ids) >= most:
+            problem = f'{most}: a prompt has {len(ids)} tokens; or give max_new_tokens'
             raise InputError(problem, field='max_length')
-        return options['all'] - len(ids)
+        return most - len(ids)
 
     def results(self, items, options):
         for number in itertools.count(0, ITEMS_TOGETHER):

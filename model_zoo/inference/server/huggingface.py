@@ -79,7 +79,7 @@ def _writing_call(service, name, inputs, options, is_stream):
         results = []
         for number, written in enumerate(job.written):
             start = prompts[number // sequences] if checked['full'] else ''
-            result = {'generated_text': start + ''.join(token.text for token in written)}
+            result = {'generated_text': start + job.texts[number].text}
             if options.details:
                 result['details'] = _details(written, options.seed)
             results.append(result)
@@ -90,12 +90,12 @@ def _writing_call(service, name, inputs, options, is_stream):
         async for written in tokens:
             event = {'index': written.number, 'token': _token(written)}
             if written.finish:
-                text = ''.join(token.text for token in job.written[0])
                 # unlike the whole answer, a stream has the prompt only if that is asked for
                 is_full = options.of_pipeline.get('return_full_text', False)
                 details = _details(job.written[0], options.seed)
                 details['input_length'] = len(job.prompts[0])
-                event.update(generated_text=(inputs if is_full else '') + text, details=details)
+                text = (inputs if is_full else '') + job.texts[0].text
+                event.update(generated_text=text, details=details)
             yield f'data:{json.dumps(event)}\n\n'
 
     return Call(served, job, finish, events if is_stream else None)

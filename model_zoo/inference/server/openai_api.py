@@ -83,10 +83,8 @@ def _complete(service, content):
         }
 
     def finish(outputs):
-        choices = []
-        for number, written in enumerate(job.written):
-            text = ''.join(token.text for token in written)
-            choices.append(choice(number, text, written[-1].finish))
+        texts, ends = [text.text for text in job.texts], [each[-1].finish for each in job.written]
+        choices = list(map(choice, range(len(texts)), texts, ends))
         return {**head, 'choices': choices, 'usage': usage()}
 
     async def events(tokens):

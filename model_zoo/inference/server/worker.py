@@ -191,7 +191,8 @@ class Written(NamedTuple):
 class WritingJob:
     """Prompts to continue; jobs with the same `options` of `generate` run in one batch.
 
-    `counts` has each prompt's new tokens at most, and `streams` its random stream.
+    `counts` has each prompt's new tokens at most, and `streams` its random stream. `texts` and their
+    tokens, `written`, grow.
     """
 
     def __init__(self, tokenizer, prompts, options, counts, streams, stop):
@@ -199,12 +200,12 @@ class WritingJob:
         self.sequences = options['num_return_sequences']  # of a prompt
         self.rows = len(prompts) * max(self.sequences, options.get('num_beams', 1))
         self.on_token = None  # on_token(written) is called for each token
-        self._texts = [
+        self.texts = [
             StreamedText(tokenizer, prompt, tuple(stop), True)
             for prompt in prompts
             for _ in range(self.sequences)
         ]
-        self.future, self.written = concurrent.futures.Future(), [[] for _ in self._texts]
+        self.future, self.written = concurrent.futures.Future(), [[] for _ in self.texts]
 
     @property
     def is_done(self):
@@ -215,7 +216,7 @@ class WritingJob:
         written = self.written[sequence]
         if self.future.done() or (written and written[-1].finish):
             return
-        text = self._texts[sequence]
+        text = self.texts[sequence]
         added = text.add(new)
         finish = 'stop' if text.is_stopped else new.finish
         number = len(written) + 1

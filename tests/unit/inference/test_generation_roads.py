@@ -1,6 +1,7 @@
 """Text generation by Python, command and both protocols: one answer, whatever the road."""
 
 import asyncio
+import contextlib
 import json
 import pathlib
 import shutil
@@ -14,6 +15,7 @@ import model_zoo
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import is_installed
 from model_zoo.inference.server import Settings, build_app
+from model_zoo.inference.text import MISSING, MISSING_DRAWS
 
 pytest.importorskip('fastapi')
 
@@ -35,14 +37,14 @@ def python(folder, prompts, options, **more):
 
 
 def command(folder, prompts, options):
-    names = {'max_new_tokens': 'length', 'num_return_sequences': 'nsamples'}
-    flags = [(f'--{names.get(name, name)}', value) for name, value in options.items()]
-    output = pathlib.Path(folder, 'texts.json')
-    flags = [word for flag in flags for word in flag]
+    names, output = (
+        {'max_new_tokens': 'length', 'num_return_sequences': 'nsamples'},
+        folder + '.json',
+    )
+    flags = [word for n, value in options.items() for word in (f'--{names.get(n, n)}', value)]
     assert run(load_script('generate_gpt2'), folder, *prompts, *flags, '--output', output) == 0
-    return [
-        [each['text'] for each in result['samples']] for result in json.loads(output.read_text())
-    ]
+    results = json.loads(pathlib.Path(output).read_text())
+    return [[each['text'] for each in result['samples']] for result in results]
 
 
 def client_of(folder):
@@ -71,14 +73,11 @@ def openai(folder, prompts, options):
 def folder(writer_folder, tmp_path):
     """A function that copies the writer, with fields of generation_config.json or config.json."""
 
-    def make(generation=None, config=None):
-        path = tmp_path / 'writer'
-        shutil.copytree(writer_folder, path, dirs_exist_ok=True)
-        if generation is not None:
-            (path / 'generation_config.json').write_text(json.dumps(generation))
-        if config is not None:
-            file = path / 'config.json'
-            file.write_text(json.dumps({**json.loads(file.read_text()), **config}))
+    def make(name='config.json', **fields):
+        path = shutil.copytree(writer_folder, tmp_path / 'writer', dirs_exist_ok=True)
+        file = pathlib.Path(path, name)
+        old = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps({**old, **fields}))
         return str(path)
 
     return make
@@ -115,64 +114,36 @@ def test_eight_requests_at_once_are_as_alone(folder):
         assert ''.join(pipe.stream(body['prompt'], **options)) == wanted['generated_text']
 
 
-GENERATION = [
-    {'do_sample': False, 'repetition_penalty': 1.8, 'no_repeat_ngram_size': 2, 'max_length': 30},
-    {'num_beams': 3, 'early_stopping': True, 'num_return_sequences': 2, 'max_new_tokens': 9},
-    {
-        'do_sample': True,
-        'temperature': 0.7,
-        'top_k': 9,
-        'top_p': 0.9,
-        'min_p': 0.01,
-        'seed': 3,
-        'max_new_tokens': 9,
-    },
-    {
-        'do_sample': False,
-        'eos_token_id': [*range(0, 400, 3)],
-        'min_length': 9,
-        'max_length': 40,
-        'suppress_tokens': [1, 2, 69, 110],
-        'sequence_bias': [[[70], 9.0]],
-        'forced_eos_token_id': 5,
-        'begin_suppress_tokens': [70],
-        'exponential_decay_length_penalty': [4, 1.5],
-    },
-]
+GENERATION = """
+{"do_sample": false, "repetition_penalty": 1.8, "no_repeat_ngram_size": 2, "max_length": 30}
+{"num_beams": 3, "early_stopping": true, "num_return_sequences": 2, "max_new_tokens": 9}
+{"do_sample": true, "temperature": 0.7, "top_k": 9, "min_p": 0.01, "seed": 3, "max_new_tokens": 9}
+{"do_sample": false, "min_length": 9, "max_length": 40, "sequence_bias": [[[70], 9.0]], "suppress_tokens": [1, 2, 69, 110], "begin_suppress_tokens": [70], "forced_eos_token_id": 5, "exponential_decay_length_penalty": [4, 1.5], "eos_token_id": [0, 3, 30, 60, 90, 120, 256]}
+"""
 
 
-@pytest.mark.parametrize('where', ['generation', 'config'])
-@pytest.mark.parametrize('own', GENERATION)
-def test_a_models_own_defaults_hold_on_every_road(folder, own, where):
-    plain, path = python(folder(), SOME, own), folder(**{where: own})
+@pytest.mark.parametrize('name', ['generation_config.json', 'config.json'])
+@pytest.mark.parametrize('own', map(json.loads, GENERATION.strip().splitlines()))
+def test_a_models_own_defaults_hold_on_every_road(folder, own, name):
+    plain, path = python(folder(), SOME, own), folder(name, **own)
     for road in (python, command, hugging_face, openai):
         assert road(path, SOME, {}) == plain, road.__name__
         assert road(path, SOME, {'max_new_tokens': 2}) != plain  # what the caller gives wins
 
 
-REFUSED = {
-    **dict.fromkeys(('penalty_alpha', 'diversity_penalty', 'max_time'), 0.6),
-    **dict.fromkeys(('encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups'), 2),
-    **dict.fromkeys(('encoder_no_repeat_ngram_size', 'constraints', 'stop_strings'), 3),
-    **dict.fromkeys(('force_words_ids', 'dola_layers', 'watermarking_config'), 'low'),
-    **dict.fromkeys(('token_healing', 'typical_p', 'epsilon_cutoff', 'eta_cutoff', 'top_h'), 0.5),
-}
-
-
-@pytest.mark.parametrize('name', REFUSED)
+@pytest.mark.parametrize('name', sorted({*MISSING, *MISSING_DRAWS}))
 def test_what_is_not_available_is_refused_by_name(folder, name):
-    with pytest.raises(InputError) as caught:
-        model_zoo.pipeline(folder({name: REFUSED[name]}))('A', do_sample=True)
+    for value, refused in ((0, False), (2, True)):
+        path = folder('generation_config.json', **{name: value})
+        with pytest.raises(InputError) if refused else contextlib.nullcontext() as caught:
+            model_zoo.pipeline(path)('A', do_sample=True, max_new_tokens=1)
     assert caught.value.field == name
+
+
+def test_a_default_of_a_wrong_type(folder):
     with pytest.raises(InputError) as caught:
-        model_zoo.pipeline(folder({'temperature': 'warm'}))
-    assert 'generation_config.json' in str(caught.value) and 'temperature' in str(caught.value)
-
-
-def test_a_special_token_is_read_as_in_training(folder, capsys):
-    pipe = model_zoo.pipeline('text-generation', folder())
-    end = pipe.tokenizer.eos_token_id
-    assert pipe.encode_prompt('A<|endoftext|> A').count(end) == 1
+        model_zoo.pipeline(folder('generation_config.json', temperature='warm'))
+    assert all(name in str(caught.value) for name in ('generation_config.json', 'temperature'))
 
 
 def test_a_reader_that_is_slower_than_the_model(folder, monkeypatch):
