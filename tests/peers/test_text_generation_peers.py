@@ -65,13 +65,15 @@ ALL = {
 
 
 #: fields of config.json, where a model has no generation_config.json, and of that
-OLD, NEW = map(
-    json.loads,
-    """
-{"repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "min_length": 9, "max_length": 30, "bad_words_ids": [["1"], ["6", "7"]]}
-{"eos_token_id": ["4", "9", 390], "min_length": 11, "max_new_tokens": 24, "use_cache": true, "suppress_tokens": ["2", 3], "begin_suppress_tokens": ["0"], "renormalize_logits": true, "sequence_bias": [[["5"], -2.5], [["6", "7"], 3.0]], "penalty_alpha": 0.0, "forced_bos_token_id": 17, "exponential_decay_length_penalty": [12, 1.2], "forced_eos_token_id": 390}
-""".strip().splitlines(),
-)
+OLD, NEW = json.loads("""[
+{"repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "min_length": 9, "max_length": 30,
+ "bad_words_ids": [["1"], ["6", "7"]]},
+{"eos_token_id": ["4", "9", 390], "min_length": 11, "max_new_tokens": 24, "use_cache": true,
+ "suppress_tokens": ["2", 3], "begin_suppress_tokens": ["0"], "renormalize_logits": true,
+ "sequence_bias": [[["5"], -2.5], [["6", "7"], 3.0]], "penalty_alpha": 0.0,
+ "exponential_decay_length_penalty": [12, 1.2], "forced_eos_token_id": 390,
+ "forced_bos_token_id": 17}
+]""")
 
 
 @pytest.mark.parametrize(

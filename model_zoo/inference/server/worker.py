@@ -191,8 +191,8 @@ class Written(NamedTuple):
 class WritingJob:
     """Prompts to continue; jobs with the same `options` of `generate` run in one batch.
 
-    `counts` has each prompt's new tokens at most, and `streams` its random stream. `texts` and their
-    tokens, `written`, grow.
+    `counts` has each prompt's new tokens at most, and `streams` its random stream. `texts` and
+    their tokens, `written`, grow.
     """
 
     def __init__(self, tokenizer, prompts, options, counts, streams, stop):

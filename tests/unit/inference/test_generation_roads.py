@@ -114,16 +114,18 @@ def test_eight_requests_at_once_are_as_alone(folder):
         assert ''.join(pipe.stream(body['prompt'], **options)) == wanted['generated_text']
 
 
-GENERATION = """
-{"do_sample": false, "repetition_penalty": 1.8, "no_repeat_ngram_size": 2, "max_length": 30}
-{"num_beams": 3, "early_stopping": true, "num_return_sequences": 2, "max_new_tokens": 9}
-{"do_sample": true, "temperature": 0.7, "top_k": 9, "min_p": 0.01, "seed": 3, "max_new_tokens": 9}
-{"do_sample": false, "min_length": 9, "max_length": 40, "sequence_bias": [[[70], 9.0]], "suppress_tokens": [1, 2, 69, 110], "begin_suppress_tokens": [70], "forced_eos_token_id": 5, "exponential_decay_length_penalty": [4, 1.5], "eos_token_id": [0, 3, 30, 60, 90, 120, 256]}
-"""
+GENERATION = json.loads("""[
+{"do_sample": false, "repetition_penalty": 1.8, "no_repeat_ngram_size": 2, "max_length": 30},
+{"num_beams": 3, "early_stopping": true, "num_return_sequences": 2, "max_new_tokens": 9},
+{"do_sample": true, "temperature": 0.7, "top_k": 9, "min_p": 0.01, "seed": 3, "max_new_tokens": 9},
+{"do_sample": false, "min_length": 9, "max_length": 40, "sequence_bias": [[[70], 9.0]],
+ "suppress_tokens": [1, 2, 69, 110], "begin_suppress_tokens": [70], "forced_eos_token_id": 5,
+ "exponential_decay_length_penalty": [4, 1.5], "eos_token_id": [0, 3, 30, 60, 90, 120, 256]}
+]""")
 
 
 @pytest.mark.parametrize('name', ['generation_config.json', 'config.json'])
-@pytest.mark.parametrize('own', map(json.loads, GENERATION.strip().splitlines()))
+@pytest.mark.parametrize('own', GENERATION)
 def test_a_models_own_defaults_hold_on_every_road(folder, own, name):
     plain, path = python(folder(), SOME, own), folder(name, **own)
     for road in (python, command, hugging_face, openai):
