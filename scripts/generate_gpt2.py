@@ -117,14 +117,6 @@ class Generator:
             )
         return ids[0]
 
-    def _encode(self, prompt):
-        """Return the ids of a prompt; of None, the id between texts."""
-        if prompt is not None:
-            return self._pipeline.encode_prompt(prompt)
-        if self._tokenizer.eos_token_id is None:
-            raise InputError('this model has no token between texts', field='unconditional')
-        return [self._tokenizer.eos_token_id]
-
     def _stream(self, prompt, *numbers):
         """Yield each piece of a text as it is generated, and the text's `Continuation` so far."""
         from model_zoo import generation
@@ -168,7 +160,7 @@ class Generator:
 
         In a conversation they are numbered on, so that a repeated prompt is continued otherwise.
         """
-        prompts = list(map(self._encode, texts))
+        prompts = [self._pipeline.encode_prompt(text or '') for text in texts]
         results = [{'prompt': text, 'samples': []} for text in texts]
         for count, (number, pieces) in enumerate(self._samples(prompts), 1):
             samples = results[number]['samples']

@@ -47,7 +47,7 @@ class TextGeneration(Pipeline):
 
     The defaults come from the model's ``generation_config.json``; without the file, from its
     ``config.json``. The tokens that end a text are the model's and the tokenizer's, and an empty
-    text begins with their ``bos``. A special token in a text is one token, as in training.
+    text begins with their ``bos`` or ``eos``. A special token in a text is one token, as in training.
 
     `stream` yields the text of one prompt as it is generated.
     """
@@ -193,12 +193,16 @@ class TextGeneration(Pipeline):
         return filter(None, map(streamed.add, self.steps(ids, checked)))
 
     def encode_prompt(self, text):
-        """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""
-        begin = self._own_ids('bos_token_id') or [self.tokenizer.bos_token_id]
-        ids = list(self.tokenizer.encode_text(self._text(text))) or begin[:1]
-        if ids == [None]:
-            raise InputError(f'{self.task}: the text is empty; give at least one word')
-        return ids
+        """The ids of a prompt, a list.
+
+        An empty one is the model's ``bos`` or ``eos``; InputError if it has neither.
+        """
+        begin = [*self._own_ids('bos_token_id'), self.tokenizer.bos_token_id]
+        begin = [i for i in (*begin, self.tokenizer.eos_token_id) if i is not None]
+        if ids := list(self.tokenizer.encode_text(self._text(text))) or begin[:1]:
+            return ids
+        problem = 'the text is empty, and the model has no token to begin with'
+        raise InputError(f'{self.task}: {problem}; give at least one word')
 
     def _own_ids(self, name):
         """The model's own ids of a special token, a list."""

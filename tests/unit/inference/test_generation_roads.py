@@ -127,7 +127,9 @@ GENERATION = json.loads("""[
 @pytest.mark.parametrize('name', ['generation_config.json', 'config.json'])
 @pytest.mark.parametrize('own', GENERATION)
 def test_a_models_own_defaults_hold_on_every_road(folder, own, name):
-    plain, path = python(folder(), SOME, own), folder(name, **own)
+    plain = python(folder(), SOME, own)
+    assert hugging_face(folder(), SOME, own) == plain
+    path = folder(name, **own)
     for road in (python, command, hugging_face, openai):
         assert road(path, SOME, {}) == plain, road.__name__
         assert road(path, SOME, {'max_new_tokens': 2}) != plain  # what the caller gives wins
