@@ -79,7 +79,7 @@ class _Beams:
 
     def __init__(self, most, options):
         self._most, self._options, self._size = most, options, options.num_beams
-        #: log-probability and new tokens; these with the log-probabilities up to them
+        #: log-probability, and new tokens with theirs
         self.going = [(0.0, ())]
         self.ended = []  # (score, tokens, finish), the best first
         self.done = False
@@ -89,7 +89,8 @@ class _Beams:
         going, rows, power = [], [], self._options.length_penalty
         is_last = len(self.going[0][1]) + 1 == self._most
         for rank, (log_prob, row, token) in enumerate(candidates):
-            tokens = (*self.going[row][1], (token, log_prob))
+            before, tokens = self.going[row]
+            tokens = (*tokens, (token, log_prob - before))
             stops = token in stop_tokens
             if (stops or is_last) and rank < self._size:
                 finish = 'stop' if stops else 'length'
@@ -142,11 +143,8 @@ def search(request):
     written = []
     for prompt, beam in enumerate(beams):
         for sequence, (_, tokens, finish) in enumerate(beam.ended[: options.num_return_sequences]):
-            before = 0.0
-            for number, (token, log_prob) in enumerate(tokens, 1):
-                end = finish if number == len(tokens) else None
-                written.append(NewToken(prompt, sequence, token, log_prob - before, end))
-                before = log_prob
+            written += [NewToken(prompt, sequence, *token, None) for token in tokens]
+            written[-1] = written[-1]._replace(finish=finish)
     yield written
 
 

@@ -47,7 +47,8 @@ class TextGeneration(Pipeline):
 
     The defaults come from the model's ``generation_config.json``; without the file, from its
     ``config.json``. The tokens that end a text are the model's and the tokenizer's, and an empty
-    text begins with their ``bos`` or ``eos``. A special token in a text is one token, as in training.
+    text begins with their ``bos`` or ``eos``. A special token in a text is one token, as in
+    training.
 
     `stream` yields the text of one prompt as it is generated.
     """
