@@ -1,10 +1,12 @@
 """Rows as dicts, from any file or object: `read_records`; and their columns: `choose_columns`."""
 
+import codecs
 import csv
 import itertools
 import math
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -174,6 +176,27 @@ def _tsv_rows(path, encoding):
         yield number, cells
 
 
+class Form(NamedTuple):
+    """The form of a CSV file; `mark` is a byte-order mark, or empty."""
+
+    delimiter: str = ','
+    mark: str = ''
+    end: str = '\n'
+
+
+COMMAS = Form()
+
+
+def csv_form(path, encoding=None):
+    """Return the `Form` of a CSV file; the usual one of other files."""
+    if _format(path) != 'csv':
+        return COMMAS
+    lines = [line for _, line in itertools.islice(read_lines(path, encoding), _SAMPLE)]
+    with open_binary(path) as file:
+        mark = '\ufeff' * (file.read(3) == codecs.BOM_UTF8)
+    return Form(_delimiter(lines), mark, '\r\n' if lines[0].endswith('\r\n') else '\n')
+
+
 def _csv_rows(path, encoding):
     """Yield a row's first line and its fields; blank lines are left out."""
     lines = (line for _, line in read_lines(path, encoding))
@@ -330,7 +353,7 @@ def _given_records(rows, parts, name):
                 forms = ' or '.join(f'({", ".join(names)})' for names in parts.values())
                 raise InputError(f'{row!r:.80}; give a dict, or a tuple as {forms}', where=where)
             row = dict(zip(names, cells))
-        yield where, {column: _plain(value) for column, value in row.items()}
+        yield where, {column: plain_value(value) for column, value in row.items()}
 
 
 def keep_rows(rows):
@@ -338,7 +361,7 @@ def keep_rows(rows):
     return rows if _is_dataset(rows) or hasattr(rows, 'columns') else list(rows)
 
 
-def _plain(value):
+def plain_value(value):
     """Return a value with Python's numbers instead of NumPy's, and None for a NaN."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -4,10 +4,8 @@ zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
 """
 
 import contextlib
-import csv
 import glob
 import hashlib
-import io
 import itertools
 import json
 import logging
@@ -24,11 +22,22 @@ from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
 from ..inference.pipeline_base import POOL_ITEMS
-from ..records import PAIRS, TEXTS, choose_columns, has_json, is_table_file, read_records
+from ..records import (
+    COMMAS,
+    PAIRS,
+    TEXTS,
+    choose_columns,
+    csv_form,
+    has_json,
+    is_table_file,
+    read_records,
+)
+from ..tasks.tables import cell_text, table_lines
+from ..tasks.targets import join_names
 from ..util.display import in_number, progress
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines
-from ..util.remote import is_url
+from ..util.remote import is_file, is_folder, is_url
 from .arguments import engine_of
 
 logger = logging.getLogger(__name__)
@@ -39,9 +48,13 @@ _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 
 def run_pipeline(task, args, texts, records, **options):
     """Write the records of a pipeline's results."""
-    engine = engine_of(args.engine, args.precision, args.file)
-    made = pipeline(task, args.model, engine=engine, precision=args.precision, **options)
+    made = _open(task, args, **options)
     write_records(records(made, texts), args.format, args.output)
+
+
+def _open(task, args, **options):
+    engine = engine_of(args.engine, args.precision, args.file)
+    return pipeline(task, args.model, engine=engine, precision=args.precision, **options)
 
 
 # -- texts ----------------------------------------------------------------------------------------
@@ -87,18 +100,19 @@ def texts_of(given):
 def _given(args, texts, pairs, known=()):
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
-    columns = [args.text_column, args.text_pair_column]
-    if any(columns) and args.file is None:
+    if (args.text_column or args.text_pair_column) and args.file is None:
         raise InputError('needs `file`', field='text_column')
     for text in texts:
         if is_table_file(text) and os.path.isfile(text):
             logger.warning('%r is read as a text; `file` %s reads the file', text, text)
     given = map(Given, map(_split_pair, texts) if pairs else texts)
-    if args.file is None:
-        return given
+    return given if args.file is None else itertools.chain(given, _rows(args, pairs, known))
+
+
+def _rows(args, pairs, known):
     check_encoding(args.encoding)
-    rows = read_file(args.file, *columns, pairs, encoding=args.encoding, known=known)
-    return itertools.chain(given, rows)
+    columns = args.text_column, args.text_pair_column
+    return read_file(args.file, *columns, pairs, encoding=args.encoding, known=known)
 
 
 def _split_pair(line):
@@ -220,14 +234,20 @@ class Corpus:
 # -- records --------------------------------------------------------------------------------------
 
 
-def write_records(records, format=None, output=None):
-    """Write dicts with the same keys as they come, a file whole or not at all.
+class Scores(dict):
+    """A value of each label; a table has a column for each."""
 
-    By default the format is that of the file's ending.
+
+def write_records(records, format=None, output=None, names=(), form=COMMAS):
+    """Write dicts as they come, a file whole or not at all.
+
+    By default the format is that of the file's ending. A table has the columns `names`, and those
+    of the first record; `form` is that of CSV.
     """
     if output is None:
         sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
-        for line in _lines(records, format or ('table' if sys.stdout.isatty() else 'jsonl')):
+        format = format or ('table' if sys.stdout.isatty() else 'jsonl')
+        for line in _lines(records, format, names, form):
             print(line, end='', flush=True)
         return
     format = format or _ENDINGS.get(os.path.splitext(output)[1].lower())
@@ -237,48 +257,38 @@ def write_records(records, format=None, output=None):
     if not is_url(output):
         os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
     with atomic_write(output) as file:
-        file.writelines(_lines(records, format))
+        file.write(form.mark if format == 'csv' else '')
+        file.writelines(_lines(records, format, names, form))
 
 
-def _lines(records, format):
+def _lines(records, format, names, form):
     """Yield the lines of records; of CSV, TSV and tables the first has the names."""
     if format == 'json':
         between = '[\n'
         for record in records:
-            yield between + json.dumps(record, ensure_ascii=False)
+            yield between + cell_text(record)
             between = ',\n'
         yield '[]\n' if between == '[\n' else '\n]\n'
     elif format == 'jsonl':
         for record in records:
-            yield json.dumps(record, ensure_ascii=False) + '\n'
+            yield cell_text(record) + '\n'
     else:
         rows = map(_flat, records)
         first = list(itertools.islice(rows, _ALIGNED if format == 'table' else 1))
-        names = list(first[0]) if first else []
-        line = {'csv': _csv_line, 'tsv': _tsv_line}.get(format) or _aligned(names, first)
-        if first:
-            yield line(names)
-        for row in itertools.chain(first, rows):
-            yield line([row.get(name) for name in names])
-
-
-def _csv_line(cells):
-    text = io.StringIO()
-    csv.writer(text, lineterminator='\n').writerow(
-        [json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells]
-    )
-    return text.getvalue()
-
-
-def _tsv_line(cells):
-    return '\t'.join(map(_cell, cells)) + '\n'
+        names = list(dict.fromkeys(itertools.chain(names, *first)))
+        cells = ([row.get(name) for name in names] for row in itertools.chain(first, rows))
+        cells = itertools.chain([names] * bool(first), cells)
+        if format == 'table':
+            yield from map(_aligned(names, first), cells)
+        else:
+            yield from table_lines(cells, *((form.delimiter, form.end) if format == 'csv' else ()))
 
 
 def _aligned(names, rows):
     """Return a function that makes a table's line of cells; its first rows say how wide it is."""
     columns = [[name, *(_cell(row.get(name)) for row in rows)] for name in names]
     widths = [max(map(_width, column)) for column in columns]
-    are_numbers = [isinstance(rows[0][name], (int, float)) for name in names]
+    are_numbers = [rows and isinstance(rows[0].get(name), (int, float)) for name in names]
     if names and not are_numbers[-1]:
         widths[-1] = 0  # no spaces behind the last text
 
@@ -293,10 +303,10 @@ def _aligned(names, rows):
 
 
 def _flat(record):
-    """A record with a column for each value of a dict in it."""
+    """A record with a column for each of its scores."""
     flat = {}
     for name, value in record.items():
-        if isinstance(value, dict):
+        if isinstance(value, Scores):
             flat.update({f'{name}.{key}': inner for key, inner in value.items()})
         else:
             flat[name] = value
@@ -319,47 +329,61 @@ def _width(text):
 
 def label_texts(args, pairs=False):
     """Write a record for each text of a command."""
+    classifier, form = _open('text-classification', args, max_length=args.max_length), COMMAS
+    known, names = (), {}  # the texts' columns in the file that the model was trained on
+    if args.file and not args.text_column:
+        known = classifier.block.config.extras.get('text_columns', ())
+    given = _given(args, args.texts, pairs, known)
+    if args.file and (is_file(args.file) or is_folder(args.file)):  # a pipe is read only once
+        # rows of JSON have different columns
+        names = dict.fromkeys(
+            itertools.chain.from_iterable(each.columns for each in _rows(args, pairs, known))
+        )
+        form = csv_form(args.file, args.encoding)
+    records = _labelled(classifier, given, args.all_scores, set(names))
+    write_records(records, args.format, args.output, names, form)
 
-    def records(classifier, texts):
-        known = ()  # the texts' columns in the file that the model was trained on, if it says so
-        if args.file and not args.text_column:
-            known = classifier.block.config.extras.get('text_columns', ())
-        return _labelled(classifier, _given(args, texts, pairs, known), args.all_scores)
 
-    run_pipeline('text-classification', args, args.texts, records, max_length=args.max_length)
+def _labelled(classifier, given, all_scores, taken):
+    """Yield the columns of each text with its result, whose names none of the `taken` columns has.
 
+    A blank text's result has no values.
+    """
+    given, empty = iter(given), None
 
-def _labelled(classifier, given, all_scores):
-    """Yield the columns of each text with its result; a blank text's has no values."""
-    taken, given, empty = set(), iter(given), None
+    def free(name):
+        while name in taken or any(column.startswith(f'{name}.') for column in taken):
+            name = f'predicted_{name}'
+        return name
+
     while chunk := list(itertools.islice(given, POOL_ITEMS)):
         texts = [each.text for each in chunk if not each.is_blank]
         results = results_of(classifier, texts, all_scores)
         for each in chunk:
             if each.is_blank and empty is None:
                 empty = {
-                    name: dict.fromkeys(value) if isinstance(value, dict) else None
+                    name: Scores.fromkeys(value) if isinstance(value, dict) else None
                     for name, value in next(results_of(classifier, ['-'], all_scores)).items()
                 }
             result = empty if each.is_blank else next(results)
-            if not each.columns:
-                line = each.text if isinstance(each.text, str) else '\t'.join(each.text)
-                yield {**result, 'text': line}
-                continue
             taken.update(each.columns)
-            named = {f'predicted_{k}' if k in taken else k: v for k, v in result.items()}
-            yield {**each.columns, **named}
+            named = {free(name): value for name, value in result.items()}
+            if each.columns:
+                yield {**each.columns, **named}
+            else:
+                line = each.text if isinstance(each.text, str) else '\t'.join(each.text)
+                yield {**named, 'text': line}
 
 
 def results_of(classifier, texts, all_scores=False):
     """Yield a dict for each text, or pair of texts."""
     several = classifier.is_multi_label
     for result in classifier(texts, top_k=None if all_scores or several else 1):
-        scores = {answer['label']: answer['score'] for answer in result}
+        scores = Scores((answer['label'], answer['score']) for answer in result)
         if all_scores:
             yield {'scores': scores}
         elif several:  # as in the files that train a model of several labels
             likely = [label for label in classifier.labels if scores[label] >= LIKELY]
-            yield {'label': ','.join(likely), 'scores': scores}
+            yield {'label': join_names(likely), 'scores': scores}
         else:
             yield scores if classifier.is_regression else result[0]

@@ -142,9 +142,8 @@ class MultipleChoice(Task):
         names = [f'probability_{first + number}' for number in range(outputs.shape[1])]
         rows = [[self.columns[0], 'prediction', *names, self.columns[1]]]
         for example, row in zip(data.rows, probabilities):
-            label = '' if example.label is None else str(example.label + first)
-            cells = map('{:.6f}'.format, row)
-            rows.append([example.guid, str(first + row.argmax()), *cells, label])
+            label = None if example.label is None else example.label + first
+            rows.append([example.guid, first + int(row.argmax()), *row.tolist(), label])
         write_table(os.path.join(folder, self.written[segment]), rows)
         return [self.written[segment]]
 

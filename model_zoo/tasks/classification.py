@@ -4,9 +4,6 @@
 is predicted is the data set's target: classes, labels or a number (`model_zoo.tasks.targets`).
 """
 
-import collections
-import contextlib
-import dataclasses
 import functools
 import logging
 import math
@@ -28,7 +25,7 @@ from .linear import fit_head
 from .scores import usual_row
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
-from .task import Task, check_room, part_rows, warn_if_cut
+from .task import Task, check_room, part_rows, stratified, warn_if_cut
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 
@@ -176,23 +173,15 @@ class ClassificationTask(Task):
             self.record = self.record.with_labels(self.target.match(names) or self.labels)
 
     def read(self, source, segment):
-        record = self.record
-        if segment in record.test_segments and record.is_custom:
-            files = {'dev': record.files[segment]}
-            with contextlib.suppress(InputError):  # if it has labels, it is scored, too
-                return read_examples(dataclasses.replace(record, files=files), segment='dev')
-        return read_examples(record, self.settings.data_dir, segment)
+        return read_examples(self.record, self.settings.data_dir, segment)
 
     def split(self, rows, share):
-        """Hold out the same share of each class."""
-        groups, chosen = collections.defaultdict(list), set()
-        for number, row in enumerate(rows):
-            groups[row.label if self.target.has_classes else None].append(number)
-        rng = np.random.RandomState(self.settings.seed)
-        for label in sorted(groups, key=str):
-            order = rng.permutation(groups[label]).tolist()
-            chosen.update(order[: int(share * len(order) + 0.5)])
-        return part_rows(rows, chosen)
+        """Hold out the same share of each class, of each label, or of the numbers' range."""
+        labels = [row.label for row in rows]
+        if self.target.has_classes and not self.target.takes_several:
+            labels = [(label,) for label in labels]
+        texts = [(row.text_a, row.text_b) for row in rows]
+        return part_rows(rows, stratified(labels, texts, share, self.settings.seed))
 
     def prepare(self, rows):
         if self.record.is_custom and 'train' in rows:
@@ -243,8 +232,7 @@ class ClassificationTask(Task):
         """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs)."""
         target, name = self.target, self.record.submissions[segment]
         beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in data.rows]
-        shares = target.probabilities(outputs)
-        rows = zip(guids, *[map('{:.6f}'.format, column) for column in shares.T])
+        rows = zip(guids, *target.probabilities(outputs).T.tolist())
         tables = {
             name: [('index', 'prediction'), *zip(guids, target.written(outputs))],
             beside: [('index', *target.columns), *rows],

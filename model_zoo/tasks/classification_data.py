@@ -8,6 +8,7 @@ Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 
 ``orders``.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import logging
@@ -15,21 +16,25 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from ..errors import InputError, UnknownNameError, Where
 from ..records import (
     EMPTY,
     PAIRS,
+    SPLITS,
     TEXTS,
     choose_columns,
     class_names,
     find_column,
     is_path,
     is_table,
+    plain_value,
     read_records,
 )
 from ..util.display import in_number
 from .tables import downloading
-from .targets import Classes, LabelSet, Number, Target
+from .targets import Classes, LabelSet, Number, Target, split_names
 
 __all__ = ['Example', 'custom_task', 'get_task', 'list_tasks', 'read_examples']
 
@@ -42,13 +47,13 @@ Column = str | int  # a header's name, or a position from 0
 class Layout:
     """The columns of a file; in published files TABs separate them, and nothing is quoted.
 
-    Columns are names of the header or positions. Without a header, `width` is the number of columns
-    by which a published file is recognised. Only rows with the value `where[1]` in column
-    `where[0]` are read (XNLI has 15 languages in a file).
+    Columns are names of the header or positions; labels may have a column each. Without a header,
+    `width` is the number of columns by which a published file is recognised. Only rows with the
+    value `where[1]` in column `where[0]` are read (XNLI has 15 languages in a file).
     """
 
     text: tuple[Column, ...]
-    label: Column | None = None
+    label: Column | tuple[Column, ...] | None = None
     header: bool = True
     width: int | None = None
     where: tuple[str, str] | None = None
@@ -95,6 +100,9 @@ class DataSet:
     given : dict
         Text of a label -> the number that stands for it in the user's rows in memory; filled when
         they are read.
+    noted : dict
+        What the first set that was read says of all: ``vectors``, the length of its vectors of 0
+        and 1, or 0.
     """
 
     name: str
@@ -110,6 +118,7 @@ class DataSet:
     encoding: str | None = None
     skip_empty: bool = False
     given: dict = dataclasses.field(default_factory=dict, compare=False)
+    noted: dict = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def labels(self):
@@ -340,7 +349,7 @@ def custom_task(
     label_column : str or int, optional
     labels : sequence of str, optional
         Names of the classes in the order of their ids. None: `infer_labels` reads them from the
-        training rows.
+        training rows. With `multi_label` and without `label_column` they may be columns of 0 and 1.
     regression : bool
         The labels are numbers.
     multi_label : bool
@@ -353,18 +362,23 @@ def custom_task(
     **options
         Further fields of `DataSet`.
     """
-    files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
+    files = {key: files[key] for key in SPLITS if key in (files or {})}
+    files = {key: str(rows) if is_path(rows) else rows for key, rows in files.items()}
+    noted = {}
     if files and not (text_columns and label_column):
         segment, source = next(iter(files.items()))
         encoding = options.get('encoding')
         where, row = next(read_records(source, _PARTS, segment, encoding=encoding))
         if not text_columns:
             text_columns = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
+        if label_column is None and multi_label and row.keys() >= {*(labels or [None])}:
+            label_column, noted = tuple(labels), {'vectors': len(labels)}
         if label_column is None:
             label_column = find_column(row, _LABELS)
         if label_column is None and segment != 'test':
             choose_columns(row, None, (), 'label_column', where)
-    columns = [*text_columns, *([] if label_column is None else [label_column])]
+    label_columns = label_column if isinstance(label_column, tuple) else [label_column]
+    columns = [*text_columns, *(column for column in label_columns if column is not None)]
     columns = [int(column) if str(column).isdecimal() else column for column in columns]
     count = len(text_columns)
     if count not in (1, 2) or len({*columns}) < len(columns):
@@ -377,9 +391,11 @@ def custom_task(
     target = Number() if regression else (LabelSet if multi_label else Classes)(names)
     if header is None:
         header = any(isinstance(column, str) for column in columns)
-    layouts = (Layout(tuple(columns[:count]), *(columns[count:] or [None]), header),)
+    label = tuple(columns[count:]) if len(columns) > count + 1 else [*columns, None][count]
+    layouts = (Layout(tuple(columns[:count]), label, header),)
     submissions = {'test': f'{name}.tsv'}
-    return DataSet(name, target, layouts, files, submissions, is_custom=True, **options)
+    options.update(is_custom=True, noted=noted)
+    return DataSet(name, target, layouts, files, submissions, **options)
 
 
 def infer_labels(task):
@@ -395,7 +411,9 @@ def infer_labels(task):
     names = class_names(source, layout.label)
     if names is not None:
         return task.with_labels(names)
-    labels = [example.label for example in _read(task, source, 'train', str.strip)]
+    labels = [example.label for example in _read(task, source, 'train')]
+    if task.noted.get('vectors'):
+        return task.with_labels(f'LABEL_{number}' for number in range(task.noted['vectors']))
     column = f'label_column {layout.label!r} of {source if is_path(source) else "the train set"}'
     return dataclasses.replace(task, target=task.target.infer(labels, column, layout.header))
 
@@ -461,68 +479,80 @@ def read_examples(task, data_dir=None, segment='train'):
     return _read(task, task.find(segment, data_dir), segment, task.target.parse)
 
 
-def _read(task, source, segment, parse):
-    """Read the examples of a set; `parse` makes a label of a text."""
+def _read(task, source, segment, parse=None):
+    """Read the examples of a set; `parse` makes a label of its text, or of several names."""
     layout, records = task.open(source, segment)
-    width, takes_several = len(layout.text), task.target.takes_several
-    is_test = segment.startswith('test')
-    # QQP has rows with an empty question, which everybody keeps
-    may_be_empty = [task.tolerant] * width + [takes_several]
-    fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
-    if not is_test:
-        fields[layout.label] = 'label_column'
-    columns, examples, labels, broken, skipped = None, [], {None: None}, [], 0
-    records = enumerate(records)
-    for number, (where, row) in records:
-        if columns is None:
+    takes_several, is_test = task.target.takes_several, segment.startswith('test')
+    marks = layout.label if isinstance(layout.label, tuple) else (layout.label,)
+    if is_test and not (task.is_custom and layout.label is not None):
+        marks = ()
+    columns, rows, broken, skipped, numbers = (), [], [], 0, {}
+    for number, (where, row) in enumerate(records):
+        if not columns:
+            fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
             columns = [choose_columns(row, [x], (), fields[x], where)[0] for x in fields]
+            with contextlib.suppress(*[InputError] * is_test):  # the user's own may have labels
+                marks = [choose_columns(row, [x], (), 'label_column', where)[0] for x in marks]
             guid = next((name for name in ('index', 'id') if is_test and name in row), None)
-        cells = [row.get(column) for column in columns]
-        if task.tolerant and None in cells:
+        values = [row.get(column) for column in (*columns, *marks)]
+        if task.tolerant and None in values:
             broken.append(where.line)
             continue
-        try:
-            cells = [cell.strip() for cell in cells]
-        except AttributeError:  # numbers and the like
-            if cells[width:] and not is_path(source):
-                values = cells[width] if isinstance(cells[width], list) else cells[width:]
-                numbers = (value for value in values if isinstance(value, (int, float)))
-                task.given.update((field_text(value), value) for value in numbers)
-            several = [False] * width + [takes_several]
-            cells = [_text(where, *each) for each in zip(columns, cells, several)]
-        parts = zip(columns, cells, may_be_empty)
-        lacking = not all(cells) and [name for name, cell, may in parts if not (cell or may)]
+        cells, label = list(map(_text, itertools.repeat(where), columns, values)), None
+        if marks:
+            label = values[len(cells) :] if len(marks) > 1 else values[-1]
+            parts = _values(label)
+            numbers.update((field_text(x), x) for x in parts if isinstance(x, (int, float)))
+            several = _names if takes_several else _text
+            label = several(where, marks[0], label)
+        own = field_text(row.get(guid)) if guid else None
+        rows.append((where, (own or '').strip() or str(number), cells, label))
+    name = source if is_path(source) else f'the {segment} set'
+    if is_test and not any(row[-1] and _is_known(parse, row[-1]) for row in rows):
+        if any(row[-1] for row in rows):
+            logger.warning('%s has other labels than the training, and is not scored', name)
+        marks, parse = (), None
+    elif takes_several and rows:
+        rows = _without_vectors(task, rows, class_names(source, layout.label) or ())
+    if not (is_path(source) or task.noted.get('vectors')):
+        task.given.update(numbers)
+    needed = () if task.tolerant else columns if takes_several else (*columns, *marks)
+    examples, labels = [], {}
+    for where, guid, cells, label in rows:
+        lacking = [column for column, cell in zip(needed, (*cells, label)) if not cell]
         if lacking:
             if not task.skip_empty:
                 raise InputError(EMPTY, where=where._replace(column=lacking[0]))
             skipped += 1
             continue
-        label = cells[width] if cells[width:] else None
         try:
-            if label not in labels:
+            if parse is not None and label not in labels:
                 labels[label] = parse(label)
         except InputError as error:
             if task.tolerant:
                 broken.append(where.line)
                 continue
             if task.target.has_classes:
-                others = (row.get(columns[-1]) for _, (_, row) in records)
-                found = sorted({str(each) for each in (*labels, label, *others)} - {'None'})
-                error = f'{error}; the file has: {", ".join(found[:20])}'
+                found = itertools.chain(*(row[-1] if takes_several else row[-1:] for row in rows))
+                error = f'{error}; the file has: {", ".join(sorted({*found})[:20])}'
             raise InputError(str(error), where=where) from None
-        own = field_text(row.get(guid)) if guid else ''
-        pair = cells[1] if width == 2 else None
-        examples.append(Example(own.strip() or str(number), cells[0], pair, labels[label]))
-    name = source if is_path(source) else f'the {segment} set'
+        pair, label = cells[1] if cells[1:] else None, labels.get(label, label) if marks else None
+        examples.append(Example(guid, cells[0], pair, label))
     if skipped and (task.labels or not task.target.has_classes):  # else it is read again
         shown = name, in_number(skipped, 'rows')
         logger.warning('%s: skipped %s without a text or a label', *shown)
     if broken:
-        shown = len(broken), len(examples) + len(broken), broken[0]
+        shown = len(broken), len(examples) + len(broken), min(broken)
         logger.warning('%s: skipped %d broken rows of %d, the first at line %d', name, *shown)
     if not examples:
         raise InputError(f'{name} has no rows that can be used')
     return examples
+
+
+def _is_known(parse, label):
+    with contextlib.suppress(InputError):
+        return parse(label) is not None
+    return False
 
 
 def field_text(value):
@@ -534,12 +564,58 @@ def field_text(value):
     return str(value) if isinstance(value, (str, int, float)) else None
 
 
-def _text(where, column, value, may_be_several):
-    """Return the text of a cell of any type; a list is several labels."""
-    if isinstance(value, list) and may_be_several:
-        return ','.join(map(str, value))
-    text = field_text(value)
+def _text(where, column, value):
+    """Return the text of a cell of any type."""
+    text = value if isinstance(value, str) else field_text(value)
     if text is None:
         problem = f'{value!r:.80} is no text or label; a list of labels needs `multi_label`'
         raise InputError(problem, where=where._replace(column=column))
     return text.strip()
+
+
+def _values(label):
+    """Return the values of a label: those of a list, an array or a set, or itself alone."""
+    label = label.tolist() if isinstance(label, np.ndarray) else label
+    several = label if isinstance(label, (list, tuple, set, frozenset)) else [label]
+    return list(map(plain_value, several))
+
+
+def _names(where, column, label):
+    """Return the texts of several labels, which are a list, or a text with commas between."""
+    if label is None or isinstance(label, str):
+        return tuple(split_names(label or ''))
+    names, values = [], _values(label)
+    for value in values:
+        is_part = isinstance(value, float) and value not in (0, 1)
+        name = None if is_part else field_text(value)
+        if not (name and name.strip()):
+            problem = f'{value!r:.40} in {label!r:.80} is no label'
+            raise InputError(problem, where=where._replace(column=column))
+        names.append(name.strip())
+    return tuple(names)
+
+
+#: texts of what a vector has
+_BITS = {'0': 0, '0.0': 0, 'false': 0, '1': 1, '1.0': 1, 'true': 1}
+
+
+def _without_vectors(task, rows, classes):
+    """Return rows that have the names of their labels instead of vectors of 0 and 1.
+
+    These are vectors if all rows of the set that is read first have a 0 or 1 for each label.
+    `classes` have named the numbers of a data set.
+    """
+    bits, count = {**_BITS, **dict(zip(classes, (0, 1)))}, len(task.labels or rows[0][-1])
+    fits = [len(label) == count and bits.keys() >= {*label} for *_, label in rows]
+    has_vectors = task.noted.setdefault('vectors', count if count > 1 and all(fits) else 0)
+    for fit, (where, *_, label) in zip(fits, rows):
+        is_part = bits.keys() >= {*label} and len({*label}) < len(label)  # no set of positions
+        if not fit if has_vectors else is_part:
+            problem = f'({", ".join(label)}): a vector has a 0 or 1 for each of the {count} labels'
+            raise InputError(f'{problem}, in every row', where=where)
+    names = task.labels or [f'LABEL_{number}' for number in range(count)]
+    if not has_vectors:
+        return rows
+    return [
+        (*row, tuple(name for name, bit in zip(names, label) if bits[bit])) for *row, label in rows
+    ]

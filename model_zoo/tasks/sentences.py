@@ -207,7 +207,7 @@ class SentenceTask(Task):
     def write(self, folder, segment, data, outputs):
         name = f'{segment}_similarities.tsv'
         header = ['index', 'similarity', 'of_third'][: outputs.shape[1]]
-        cells = ([str(n), *map('{:.6f}'.format, row)] for n, row in enumerate(_cosines(outputs)))
+        cells = ([number, *row] for number, row in enumerate(_cosines(outputs).tolist()))
         write_table(os.path.join(folder, name), [header, *cells])
         return [name]
 

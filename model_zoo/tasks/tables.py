@@ -2,12 +2,14 @@
 
 import contextlib
 import io
+import json
 import logging
 import os
 
 from ..errors import InputError, reporting
 from ..records import TEXTS, choose_columns, find_splits, is_path, is_table
 from ..training.settings import FileSettings
+from ..util.display import in_number
 from ..util.files import atomic_write
 from ..util.reading import read_text
 from ..util.remote import is_file, is_folder, join
@@ -39,9 +41,50 @@ def write_texts(folder, segment, texts, between):
 
 
 def write_table(path, rows):
-    """Write rows of texts as TSV; an empty one is a blank line."""
+    """Write rows of cells as TSV, as `table_lines` does; an empty one is a blank line."""
     with atomic_write(path) as file:
-        file.writelines('\t'.join(row) + '\n' for row in rows)
+        file.writelines(table_lines(rows))
+
+
+_BREAKS = dict.fromkeys(map(ord, '\t\n\r'), ' ')
+
+
+def table_lines(rows, delimiter=None, end='\n'):
+    """Yield the lines of rows of cells, which `read_records` reads back: CSV, or TSV by default.
+
+    A text stays as it is, and a number is the same number when it is read. None is empty, and a
+    list is JSON. Only TSV, whose fields are never quoted, has blanks for tabs and line ends; the
+    log counts these.
+    """
+    broken = 0
+    for row in rows:
+        cells = list(map(cell_text, row))
+        if delimiter is None:
+            plain = [cell.translate(_BREAKS) for cell in cells]
+            broken += sum(map(str.__ne__, plain, cells))
+        else:
+            special = {delimiter, *'"\r\n'}
+            plain = [
+                cell if special.isdisjoint(cell) and cell[:1] != ' ' else _quoted(cell)
+                for cell in cells
+            ]
+            plain = ['""'] if plain == [''] else plain  # no blank line
+        yield (delimiter or '\t').join(plain) + end
+    if broken:
+        problem = 'tabs or line ends in %s have become blanks: CSV and JSON lines keep them'
+        logger.warning(problem, in_number(broken, 'cells'))
+
+
+def _quoted(cell):
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def cell_text(value):
+    """Return the text of a cell of any type, exact."""
+    if value is None:
+        return ''
+    is_json = isinstance(value, (bool, int, float, list, tuple, dict))
+    return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
 
 def split_text(path, share, folder, between='\n'):

@@ -5,6 +5,7 @@ scores, the predictions.
 """
 
 import collections
+import csv
 import dataclasses
 import functools
 import itertools
@@ -19,6 +20,7 @@ from ..errors import InputError
 from ..layers.losses import binary_cross_entropy
 from ..util.arrays import sigmoid, softmax
 from . import scores
+from .tables import table_lines
 
 __all__ = ['Classes', 'LabelSet', 'Number', 'Target']
 
@@ -272,14 +274,14 @@ class LabelSet(Classes):
         return 'macro_f1', 'micro_f1', 'accuracy'
 
     def infer(self, texts, column, has_header=True):
-        names = sorted({name for text in texts for name in _between_commas(text)})
+        names = sorted({*itertools.chain(*texts)})
         if len(names) < 2:
             raise InputError(f'{column} has the labels {names}; two are needed')
         return dataclasses.replace(self, labels=tuple(names))
 
-    def parse(self, text):
-        """Return the labels of a text, which have commas between, in the order of `labels`."""
-        chosen = {self.parse_one(name) for name in _between_commas(text)}
+    def parse(self, names):
+        """Return the labels that have these names, in the order of `labels`."""
+        chosen = set(map(self.parse_one, names))
         return tuple(label for label in self.labels if label in chosen)
 
     def number(self, label):
@@ -320,7 +322,7 @@ class LabelSet(Classes):
         return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
 
     def written(self, outputs):
-        return map(','.join, self.decode(outputs))
+        return map(join_names, self.decode(outputs))
 
     def probabilities(self, outputs):
         return sigmoid(outputs)
@@ -395,8 +397,15 @@ class Number(Target):
         return self.predictions(outputs).reshape(-1, 1)
 
 
-def _between_commas(text):
-    return [name.strip() for name in text.split(',') if name.strip()]
+def split_names(text):
+    """Return the names in a text with commas between; one with a comma in it is in quotes."""
+    rows = csv.reader(text.splitlines(), skipinitialspace=True)
+    return [name.strip() for name in itertools.chain(*rows) if name.strip()]
+
+
+def join_names(names):
+    """Return a text that `split_names` reads."""
+    return ''.join(table_lines([names], ',', ''))
 
 
 def _are(number_type, values):

@@ -1,5 +1,6 @@
 """The base of the tasks, which read, encode, score and write their rows; and scores."""
 
+import collections
 import copy
 import functools
 import itertools
@@ -42,6 +43,58 @@ class Data(NamedTuple):
 def hold_out(rows, count, seed=0):
     """Split rows at random, but always in the same way: the remaining and the held-out rows."""
     return part_rows(rows, set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist()))
+
+
+def stratified(labels, texts, share, seed=0):
+    """Return the numbers of the rows to hold out: a share of all rows, and of those of each label.
+
+    The rows are sorted by their labels, the rarest first, and cut into as many parts as are held
+    out. Of each part the row is taken whose labels lack most. So fewer rows than classes may be
+    held out, which scikit-learn's splitters refuse. No label loses its last row, and equal texts
+    stay on one side.
+
+    Parameters
+    ----------
+    labels : list of tuple, or of float
+        The labels of each row, or its number.
+    texts : list
+        Something hashable for each row.
+
+    References
+    ----------
+    Sechidis et al., "On the Stratification of Multi-Label Data", 2011: the rarest label first.
+    """
+    order, groups, keys = np.random.RandomState(seed).permutation(len(labels)), {}, labels
+    for number in order.tolist():
+        groups.setdefault(texts[number], []).append(number)
+    groups, names = list(groups.values()), [()] * len(labels)
+    if isinstance(labels[0], tuple):
+        names = labels
+        counts = collections.Counter(itertools.chain(*(labels[number] for number in order)))
+        ranks = {label: (count, rank) for rank, (label, count) in enumerate(counts.items())}
+        keys = [sorted(map(ranks.get, each)) for each in labels]
+    chosen, pool, seen, taken = [], [], collections.Counter(), collections.Counter()
+    inside = [list(itertools.chain(*(names[number] for number in group))) for group in groups]
+
+    def lacking(group):
+        return sum(share * seen[label] - taken[label] - 0.5 for label in inside[group]), -group
+
+    def may_go(group):
+        lost = collections.Counter(inside[group]) + taken
+        return all(lost[label] < counts[label] for label in inside[group])
+
+    parts = sorted(range(len(groups)), key=lambda group: keys[groups[group][0]])
+    count = int(share * len(labels) + 0.5)
+    for number, part in enumerate(np.array_split(parts, count) if count else (), 1):
+        pool += part.tolist()
+        seen.update(itertools.chain(*(inside[group] for group in part)))
+        while len(chosen) < number and (fits := list(filter(may_go, pool))):
+            best = max(fits, key=lacking)
+            chosen += groups[best]
+            taken.update(inside[best])
+            pool.remove(best)
+        pool = pool if len(chosen) < number else []
+    return {*chosen}
 
 
 def part_rows(rows, chosen):
@@ -198,7 +251,7 @@ class Task:
         By default ``SEGMENT_predictions.tsv``: one line per row, with its class and probability.
         """
         name, probabilities = f'{segment}_predictions.tsv', softmax(outputs).max(axis=-1)
-        rows = zip(map(str, self.decode(data, outputs)), map('{:.6f}'.format, probabilities))
+        rows = zip(self.decode(data, outputs), probabilities.tolist())
         write_table(os.path.join(folder, name), [('prediction', 'probability'), *rows])
         return [name]
 
