@@ -1,6 +1,7 @@
 """Rows as dicts, from any file or object: `read_records`; and their columns: `choose_columns`."""
 
 import codecs
+import contextlib
 import csv
 import itertools
 import math
@@ -221,10 +222,11 @@ def _delimiter(lines):
     """
     if lines and len(next(csv.reader(lines[:1], **_CSV), ())) < 2:
         for delimiter in '\t;':
-            rows = [row for row in csv.reader(lines, delimiter=delimiter, **_CSV) if row]
-            whole = rows[:-1] if len(lines) == _SAMPLE and rows[1:] else rows
-            if len({*map(len, whole)}) == 1 and len(whole[0]) > 1:
-                return delimiter
+            with contextlib.suppress(csv.Error):  # of other separators' fields
+                rows = [row for row in csv.reader(lines, delimiter=delimiter, **_CSV) if row]
+                whole = rows[:-1] if len(lines) == _SAMPLE and rows[1:] else rows
+                if len({*map(len, whole)}) == 1 and len(whole[0]) > 1:
+                    return delimiter
     return ','
 
 

@@ -284,7 +284,7 @@ class Trained:
             if evaluator.labelled('test'):
                 self.test_scores = _plain(evaluator.evaluate(segments=['test'])[1])
             decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
-            self.predictions = evaluator.as_given(decoded)
+            self.predictions = decoded and list(map(self.task.as_given, decoded))
         self._save, self._title = trainer.save, trainer.title
 
     def save(self, folder: str | os.PathLike) -> None:

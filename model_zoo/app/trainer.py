@@ -83,14 +83,9 @@ class Evaluator:
         if self._metrics is not None:
             labels = [row.label for row in data.rows]
             predictions = self._task.decode(data, outputs)
-            scores.update(self._metrics(*map(self.as_given, (predictions, labels))))
+            given = ([self._task.as_given(each) for each in part] for part in (predictions, labels))
+            scores.update(self._metrics(*given))
         return scores, speed
-
-    def as_given(self, labels):
-        """Return labels, or lists of labels, as the training rows had them: 0, not '0'."""
-        if isinstance(labels, (list, tuple)):
-            return [self.as_given(label) for label in labels]
-        return self._task.given_labels.get(labels, labels) if isinstance(labels, str) else labels
 
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
@@ -418,7 +413,8 @@ class Trainer(Callback):
     def on_epoch(self, loop, record):
         """Write the epoch's parameters, and the results so far."""
         epoch = record['epoch']
-        loop.block.save_parameters(self.path(epoch))
+        with self.task.stored(self.model):
+            loop.block.save_parameters(self.path(epoch))
         last = range(epoch + 1 - self.settings.keep_checkpoints, epoch + 1)
         self.folder.keep_epochs(map(self.path, (*last, loop.state.best['epoch'])))
         if self._is_kept:
@@ -495,6 +491,7 @@ class Trainer(Callback):
 
     def load_best(self):
         """Give the model the best epoch's parameters, if an epoch has ended."""
+        self.task.fold(self.model)
         if self.state.best:
             self.block.load_parameters(self.path(self.state.best['epoch']))
 

@@ -4,6 +4,8 @@
 is predicted is the data set's target: classes, labels or a number (`model_zoo.tasks.targets`).
 """
 
+import contextlib
+import dataclasses
 import functools
 import logging
 import math
@@ -13,6 +15,7 @@ import types
 import numpy as np
 
 from ..batches import Sample
+from ..blocks.block import ZooBlock
 from ..errors import InputError
 from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import PAIRS, TEXTS, is_path, keep_rows
@@ -25,6 +28,7 @@ from .linear import fit_head
 from .scores import usual_row
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
+from .targets import Number
 from .task import Task, check_room, part_rows, stratified, warn_if_cut
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
@@ -79,6 +83,12 @@ def fit_to_rows(settings, count):
     chosen = count, epochs, size
     logger.info('%d rows: %d epochs in batches of %d, unless one of them is given', *chosen)
     return settings.with_defaults(epochs=epochs, batch_size=size)
+
+
+def _rescale(layer, scale, mean):
+    """Make a dense layer return its outputs times `scale`, plus `mean`."""
+    layer.weight.set_data(layer.weight.list_data()[0] * scale)
+    layer.bias.set_data(layer.bias.list_data()[0] * scale + mean)
 
 
 class ClassificationTask(Task):
@@ -167,6 +177,8 @@ class ClassificationTask(Task):
         if self.record.is_custom and self.settings.given.isdisjoint(BY_ROWS):
             old = {name: job[name] for name in BY_ROWS if job.get(name) is not None}
             self.settings = self.settings.copy(**old)
+        if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
+            self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
@@ -176,9 +188,12 @@ class ClassificationTask(Task):
         return read_examples(self.record, self.settings.data_dir, segment)
 
     def split(self, rows, share):
-        """Hold out the same share of each class, of each label, or of the numbers' range."""
+        """Hold out the same share of each class, of each label, or of each range of numbers."""
         labels = [row.label for row in rows]
-        if self.target.has_classes and not self.target.takes_several:
+        if not self.target.has_classes:
+            ranges = max(1, min(10, int(min(share, 1 - share) * len(rows))))
+            labels = (np.argsort(np.argsort(labels)) * ranges // len(rows)).tolist()
+        if not self.target.takes_several:
             labels = [(label,) for label in labels]
         texts = [(row.text_a, row.text_b) for row in rows]
         return part_rows(rows, stratified(labels, texts, share, self.settings.seed))
@@ -186,6 +201,8 @@ class ClassificationTask(Task):
     def prepare(self, rows):
         if self.record.is_custom and 'train' in rows:
             self.settings = fit_to_rows(self.settings, len(rows['train']))
+            if not self.target.has_classes:
+                self._set_target(self.target.fit([row.label for row in rows['train']]))
         known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
         for name in filter(lambda name: name.startswith('dev'), rows):
             dev = rows[name]
@@ -193,6 +210,41 @@ class ClassificationTask(Task):
             if count:
                 shown = count, len(dev), name
                 logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)
+
+    def _set_target(self, target):
+        self.record = dataclasses.replace(self.record, target=target)
+
+    def setup(self, model, tokenizer):
+        """Return the model; a head that has learned numbers learns on from where it is."""
+        if isinstance(self.target, Number) and self.record.is_custom:
+            extras = model.config.extras if isinstance(model, ZooBlock) else {}  # or an export
+            stored, target = extras.get('label_scale'), self.target
+            is_trained = stored or extras.get('problem_type') == 'regression'
+            if not self.trains:
+                mean, scale = stored or (0.0, 1.0)
+                self._set_target(Number(mean=mean, scale=scale, is_folded=True))
+            elif is_trained or self.settings.model_parameters:
+                _rescale(model.classifier, 1 / target.scale, -target.mean / target.scale)
+        return model
+
+    def fold(self, model):
+        target = self.target
+        if isinstance(target, Number) and not target.is_folded and self.record.is_custom:
+            _rescale(model.classifier, target.scale, target.mean)
+            model.config.extras['label_scale'] = [target.mean, target.scale]
+            self._set_target(dataclasses.replace(target, is_folded=True))
+
+    @contextlib.contextmanager
+    def stored(self, model):
+        record, layer = self.record, model.classifier
+        kept = [(each, each.list_data()[0].copy()) for each in (layer.weight, layer.bias)]
+        self.fold(model)
+        try:
+            yield
+        finally:
+            self.record = record
+            for parameter, array in kept:
+                parameter.set_data(array)
 
     def model_options(self):
         pooling = {'pooling': 'mean'} if self.settings.method == 'linear' else {}
@@ -202,7 +254,10 @@ class ClassificationTask(Task):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def job(self, train):
-        return {'train_file' if self.record.is_custom else 'data_dir': train}
+        target, job = self.target, {'train_file' if self.record.is_custom else 'data_dir': train}
+        if isinstance(target, Number) and target != Number(target.bounds):
+            job['label_scale'] = [target.mean, target.scale]
+        return job
 
     # -- training
 
@@ -217,7 +272,8 @@ class ClassificationTask(Task):
             forward = functools.partial(self.forward, encoder)
             vectors = self.predict(forward, data).astype(np.float32)
             options = None if weights is None else dict(enumerate(weights)), settings.seed
-            fitted = fit_head(model.classifier, vectors, self.numbers(data.rows), *options)
+            labels = np.array([sample.label for sample in data.samples])
+            fitted = fit_head(model.classifier, vectors, labels, *options)
             self.fitted = f'{fitted}, on {len(vectors)} vectors of {vectors.shape[1]} numbers'
         return mean_over_examples(lambda batch: target.loss(model, batch, weights))
 
@@ -251,6 +307,7 @@ class ClassificationTask(Task):
             column = self.record.is_custom and self.record.layouts[0].label
             is_name = isinstance(column, str) and column not in ('label', 'labels')
             name_labels(model, self.trained_for, [column if is_name else 'score'])
+            extras['label_scale'] = [target.mean, target.scale]
         if target.problem_type is not None:
             extras['problem_type'] = target.problem_type
         if self.record.is_pair:
@@ -258,12 +315,19 @@ class ClassificationTask(Task):
         columns = self.record.layouts[0].text if self.record.is_custom else (None,)
         if columns not in (*PAIRS, *TEXTS) and all(isinstance(name, str) for name in columns):
             extras['text_columns'] = list(columns)  # for files to predict
-        super().save(folder, model, tokenizer, **options)
-        if model.pooling is not None:  # sentence-transformers has this head, transformers not
+        with self.stored(model):
+            super().save(folder, model, tokenizer, **options)
+            if model.pooling is None:
+                return  # sentence-transformers has the other head, transformers not
             layer = model.classifier.weight, model.classifier.bias
             layer = [array.data().astype('float32').asnumpy() for array in layer]
             options = model.config.hidden_size, model.pooling, False, tokenizer.max_len
             write_sentence_modules(folder, *options, dense=layer)
+
+    def as_given(self, label):
+        if self.record.noted.get('vectors') and isinstance(label, (list, tuple)):
+            return [int(name in label) for name in self.labels]
+        return super().as_given(label)
 
     @property
     def given_labels(self):

@@ -500,22 +500,25 @@ def _read(task, source, segment, parse=None):
             continue
         cells, label = list(map(_text, itertools.repeat(where), columns, values)), None
         if marks:
-            label = values[len(cells) :] if len(marks) > 1 else values[-1]
+            label = values[len(cells) :]
+            if len(marks) == 1 or all(value in (None, '') for value in label):
+                label = label[0]
             parts = _values(label)
             numbers.update((field_text(x), x) for x in parts if isinstance(x, (int, float)))
-            several = _names if takes_several else _text
-            label = several(where, marks[0], label)
+            label = (_names if takes_several else _text)(where, marks[0], label)
         own = field_text(row.get(guid)) if guid else None
         rows.append((where, (own or '').strip() or str(number), cells, label))
     name = source if is_path(source) else f'the {segment} set'
-    if is_test and not any(row[-1] and _is_known(parse, row[-1]) for row in rows):
-        if any(row[-1] for row in rows):
-            logger.warning('%s has other labels than the training, and is not scored', name)
-        marks, parse = (), None
-    elif takes_several and rows:
+    is_labelled = any(row[-1] for row in rows)
+    if is_labelled and takes_several:
         rows = _without_vectors(task, rows, class_names(source, layout.label) or ())
-    if not (is_path(source) or task.noted.get('vectors')):
-        task.given.update(numbers)
+    if is_labelled and not task.noted.get('vectors'):
+        task.given.update({} if is_path(source) else numbers)
+        if is_test and not any(row[-1] and _is_known(parse, row[-1]) for row in rows):
+            logger.warning('%s has other labels than the training, and is not scored', name)
+            is_labelled = False
+    if is_test and not is_labelled:
+        marks, parse = (), None
     needed = () if task.tolerant else columns if takes_several else (*columns, *marks)
     examples, labels = [], {}
     for where, guid, cells, label in rows:

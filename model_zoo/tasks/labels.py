@@ -156,7 +156,7 @@ def _refuse(task, stated, names):
     raise InputError(f"{problem}; `labels` names the model's outputs in their order")
 
 
-_LABELS = LABEL_ORDER, 'id2label', 'label2id', 'problem_type'
+_LABELS = LABEL_ORDER, 'id2label', 'label2id', 'problem_type', 'label_scale'
 _TEXTS = 'text_columns', 'text_pairs', 'finetuning_task', 'task_specific_params'
 _OF_A_TASK = (*_LABELS, *_TEXTS, 'sentence_transformers', 'sbert_ce_default_activation_function')
 

@@ -84,7 +84,7 @@ class MaskedLMTask(TextTask):
 
     def split(self, rows, share):
         settings = self.settings
-        train, dev = split_text(settings.train_file, share, self.rows_folder, '\n\n')
+        train, dev = split_text(settings.train_file, share, self.rows_folder, True)
         self.settings = settings.copy(train_file=train, dev_file=dev, dev_split=None)
         return 'train', 'dev'
 

@@ -46,6 +46,13 @@ def correlations(labels, predictions):
     return {name: float(value) if np.isfinite(value) else 0.0 for name, value in found.items()}
 
 
+def r_squared(labels, predictions):
+    """Compute the share of the labels' variance that the predictions explain."""
+    from sklearn.metrics import r2_score
+
+    return float(r2_score(labels, predictions)) if len(labels) > 1 else 0.0
+
+
 def cross_entropies(labels, outputs):
     """Compute the loss of each example, float64, from unnormalized scores (samples, classes)."""
     from scipy.special import log_softmax

@@ -1,7 +1,9 @@
 """The files of a task's sets: found, downloaded, copied and written."""
 
 import contextlib
+import csv
 import io
+import itertools
 import json
 import logging
 import os
@@ -11,7 +13,7 @@ from ..records import TEXTS, choose_columns, find_splits, is_path, is_table
 from ..training.settings import FileSettings
 from ..util.display import in_number
 from ..util.files import atomic_write
-from ..util.reading import read_text
+from ..util.reading import read_lines
 from ..util.remote import is_file, is_folder, join
 
 logger = logging.getLogger(__name__)
@@ -62,21 +64,17 @@ def table_lines(rows, delimiter=None, end='\n'):
         if delimiter is None:
             plain = [cell.translate(_BREAKS) for cell in cells]
             broken += sum(map(str.__ne__, plain, cells))
-        else:
-            special = {delimiter, *'"\r\n'}
-            plain = [
-                cell if special.isdisjoint(cell) and cell[:1] != ' ' else _quoted(cell)
-                for cell in cells
-            ]
-            plain = ['""'] if plain == [''] else plain  # no blank line
-        yield (delimiter or '\t').join(plain) + end
+            yield '\t'.join(plain) + '\n'
+            continue
+        options = {'delimiter': delimiter, 'lineterminator': '\r\n'}  # else a \r has no quotes
+        if any(cell[:1] == ' ' for cell in cells):  # which readers leave out
+            options['quoting'] = csv.QUOTE_ALL
+        line = io.StringIO()
+        csv.writer(line, **options).writerow(cells)
+        yield line.getvalue()[:-2] + end
     if broken:
         problem = 'tabs or line ends in %s have become blanks: CSV and JSON lines keep them'
         logger.warning(problem, in_number(broken, 'cells'))
-
-
-def _quoted(cell):
-    return '"' + cell.replace('"', '""') + '"'
 
 
 def cell_text(value):
@@ -87,15 +85,22 @@ def cell_text(value):
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
 
-def split_text(path, share, folder, between='\n'):
-    """Write a text's first parts and its last ones, a share of them, to files in `folder`."""
-    parts = [part for part in read_text(path).split(between) if part.strip()]
-    count = max(1, round(share * len(parts)))
-    if count >= len(parts):
-        problem = f'{share} of {len(parts)} texts leaves nothing on one side'
+def split_text(path, share, folder, by_documents=False):
+    """Write a text's first part and its last one to files in `folder`, as it is.
+
+    The last part has a share of the lines that aren't blank, or of the documents, which have blank
+    lines between them.
+    """
+    lines = [line for _, line in read_lines(path)]
+    filled = [not line.isspace() for line in lines]
+    before = [False, *filled] if by_documents else itertools.repeat(False)
+    starts = [n for n, (is_filled, was) in enumerate(zip(filled, before)) if is_filled and not was]
+    count = max(1, round(share * len(starts)))
+    if count >= len(starts):
+        problem = f'{share} of {len(starts)} texts leaves nothing on one side'
         raise InputError(problem, field='dev_split')
-    sets = ('part_train', parts[:-count]), ('part_dev', parts[-count:])
-    return [write_texts(folder, *each, between) for each in sets]
+    parts = ('part_train', lines[: starts[-count]]), ('part_dev', lines[starts[-count] :])
+    return [write_texts(folder, *part, '') for part in parts]
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import mxnet as mx
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, Where
 from ..layers.losses import binary_cross_entropy
 from ..util.arrays import sigmoid, softmax
 from . import scores
@@ -45,8 +45,15 @@ class Target:
     has_classes, takes_several, problem_type = True, False, None
 
     def array(self, labels):
-        """Return labels as an array, a row for each text."""
-        return np.array([self.number(label) for label in labels])
+        """Return labels as an array, a row for each text; InputError for an unknown one."""
+        numbers = []
+        for row, label in enumerate(labels):
+            try:
+                numbers.append(self.number(label))
+            except ValueError:
+                problem = f'unknown label {label!r}; expected one of: {", ".join(self.labels)}'
+                raise InputError(problem, where=Where('the set', row, unit='row')) from None
+        return np.array(numbers)
 
     def loss(self, model, batch, weights=None):
         """Compute the mean loss of a batch, an NDArray of shape (1,).
@@ -330,18 +337,31 @@ class LabelSet(Classes):
 
 @dataclasses.dataclass(frozen=True)
 class Number(Target):
-    """A number, such as a rating: the model has one output.
+    """A number, such as a rating or a price: the model has one output.
 
     Parameters
     ----------
     bounds : (float, float)
         The least and the greatest label; predictions are clipped to them.
+    mean, scale : float
+        Mean and deviation of the training set. The model learns how many deviations a number is
+        from the mean.
+    is_folded : bool
+        Whether the model's head has them, so that its outputs have the unit of the labels.
     """
 
     bounds: tuple[float, float] = (-math.inf, math.inf)
+    mean: float = 0.0
+    scale: float = 1.0
+    is_folded: bool = False
 
-    labels, metrics, num_outputs = None, ('pearson', 'spearman'), 1
+    labels, num_outputs = None, 1
     has_classes, problem_type, columns = False, 'regression', ('output',)
+
+    @property
+    def metrics(self):
+        """The scores. Published sets have correlations, which see neither a shift nor a scale."""
+        return ('r2',) * math.isinf(self.bounds[0]) + ('pearson', 'spearman')
 
     def parse(self, text):
         """Return the number written as `text`."""
@@ -355,25 +375,36 @@ class Number(Target):
             raise InputError(f'label {text!r} is not a number{bounds}')
         return value
 
+    def fit(self, labels):
+        """Return the target with the mean and the deviation of a training set."""
+        mean, scale = float(np.mean(labels)), float(np.std(labels))
+        return dataclasses.replace(self, mean=mean, scale=scale or 1.0)
+
+    def array(self, labels):
+        return np.array(labels, np.float64)
+
     def number(self, label):
         """Return the label as the loss takes it."""
-        return float(label)
+        return (label - self.mean) / self.scale
 
     def show(self, label):
         """Return a label, or a prediction, as a text."""
-        return f'{label:.4g}'
+        return f'{label:.6g}'
 
     def predictions(self, outputs):
         """Return the outputs as numbers, (texts,)."""
-        return np.asarray(outputs, np.float64).reshape(-1)
+        outputs = np.asarray(outputs, np.float64).reshape(-1)
+        return outputs if self.is_folded else outputs * self.scale + self.mean
 
     def measure(self, labels, predictions):
         """Compute the metrics of `predictions`."""
-        return scores.correlations(np.asarray(labels, np.float64), predictions)
+        found = scores.correlations(np.asarray(labels, np.float64), predictions)
+        found['r2'] = scores.r_squared(labels, predictions)
+        return {name: found[name] for name in self.metrics}
 
     def losses(self, labels, outputs):
-        """Compute the loss of each text, float64."""
-        return (self.predictions(outputs) - labels) ** 2
+        """Compute the loss of each text, float64, in deviations."""
+        return ((self.predictions(outputs) - labels) / self.scale) ** 2
 
     def baseline(self, labels):
         """Return the best guess without the texts, the mean, and its metrics."""
@@ -389,8 +420,10 @@ class Number(Target):
         return self.predictions(outputs).tolist()
 
     def written(self, outputs):
-        low, high = self.bounds
-        return [f'{min(max(value, low), high):.3f}' for value in self.decode(outputs)]
+        (low, high), values = self.bounds, self.decode(outputs)
+        if math.isinf(low):
+            return values
+        return [f'{min(max(value, low), high):.3f}' for value in values]
 
     def probabilities(self, outputs):
         """Return the outputs, (texts, 1)."""

@@ -1,6 +1,7 @@
 """The base of the tasks, which read, encode, score and write their rows; and scores."""
 
 import collections
+import contextlib
 import copy
 import functools
 import itertools
@@ -55,46 +56,35 @@ def stratified(labels, texts, share, seed=0):
 
     Parameters
     ----------
-    labels : list of tuple, or of float
-        The labels of each row, or its number.
-    texts : list
+    labels : sequence of tuple
+        The labels of each row.
+    texts : sequence
         Something hashable for each row.
 
     References
     ----------
     Sechidis et al., "On the Stratification of Multi-Label Data", 2011: the rarest label first.
     """
-    order, groups, keys = np.random.RandomState(seed).permutation(len(labels)), {}, labels
-    for number in order.tolist():
-        groups.setdefault(texts[number], []).append(number)
-    groups, names = list(groups.values()), [()] * len(labels)
-    if isinstance(labels[0], tuple):
-        names = labels
-        counts = collections.Counter(itertools.chain(*(labels[number] for number in order)))
-        ranks = {label: (count, rank) for rank, (label, count) in enumerate(counts.items())}
-        keys = [sorted(map(ranks.get, each)) for each in labels]
-    chosen, pool, seen, taken = [], [], collections.Counter(), collections.Counter()
-    inside = [list(itertools.chain(*(names[number] for number in group))) for group in groups]
-
-    def lacking(group):
-        return sum(share * seen[label] - taken[label] - 0.5 for label in inside[group]), -group
-
-    def may_go(group):
-        lost = collections.Counter(inside[group]) + taken
-        return all(lost[label] < counts[label] for label in inside[group])
-
-    parts = sorted(range(len(groups)), key=lambda group: keys[groups[group][0]])
-    count = int(share * len(labels) + 0.5)
-    for number, part in enumerate(np.array_split(parts, count) if count else (), 1):
-        pool += part.tolist()
-        seen.update(itertools.chain(*(inside[group] for group in part)))
-        while len(chosen) < number and (fits := list(filter(may_go, pool))):
-            best = max(fits, key=lacking)
-            chosen += groups[best]
-            taken.update(inside[best])
-            pool.remove(best)
-        pool = pool if len(chosen) < number else []
-    return {*chosen}
+    rows, chosen, count = collections.defaultdict(list), set(), int(share * len(labels) + 0.5)
+    for number in np.random.RandomState(seed).permutation(len(labels)).tolist():
+        rows[texts[number]].append(number)
+    names = {text: [label for number in rows[text] for label in labels[number]] for text in rows}
+    left, due = collections.Counter(itertools.chain(*names.values())), collections.Counter()
+    ranks = {label: (found, rank) for rank, (label, found) in enumerate(left.items())}
+    order = sorted(rows, key=lambda text: sorted(map(ranks.get, names[text])))
+    for part in range(count):
+        pool = order[part * len(order) // count : (part + 1) * len(order) // count]
+        for label in itertools.chain(*map(names.get, pool)):
+            due[label] += share
+        while len(chosen) <= part and pool:
+            text = max(pool, key=lambda text: sum(due[label] - 0.5 for label in names[text]))
+            pool.remove(text)
+            lost = collections.Counter(names[text])
+            if all(left[label] > lost[label] for label in lost):
+                chosen.update(rows[text])
+                left.subtract(lost)
+                due.subtract(lost)
+    return chosen
 
 
 def part_rows(rows, chosen):
@@ -460,6 +450,12 @@ class Task:
             return outputs.argmax(axis=-1).tolist()
         return self.target.decode(outputs)
 
+    def as_given(self, label):
+        """Return a label, or several, as the training rows had it: 0, not '0'."""
+        if isinstance(label, (list, tuple)):
+            return list(map(self.as_given, label))
+        return self.given_labels.get(label, label) if isinstance(label, str) else label
+
     given_labels = {}  # label -> what the training rows have for it, where that isn't a text
 
     def example(self, rows):
@@ -483,6 +479,13 @@ class Task:
             None if target.takes_several else target.labels,
             **target.report(labels, outputs),
         )
+
+    def fold(self, model):
+        """Make the model's outputs final, if a training has them in another unit."""
+
+    def stored(self, model):
+        """Return a context in which the model has the parameters that files get."""
+        return contextlib.nullcontext()
 
     def save(self, folder, model, tokenizer, **options):
         """Write the trained model, with options of `save_trained`."""

@@ -143,8 +143,8 @@ def test_predictions(tmp_path, task, columns, first):
     (name,) = task.write(str(tmp_path), 'test', data, np.array([[0, np.log(3)], [1, 1]]))
     assert (tmp_path / name).read_text().splitlines() == [
         f'{columns[0]}\tprediction\tprobability_{first}\tprobability_{first + 1}\t{columns[1]}',
-        f'a\t{first + 1}\t0.250000\t0.750000\t{first}',
-        f'b\t{first}\t0.500000\t0.500000\t',
+        f'a\t{first + 1}\t0.25\t0.75\t{first}',
+        f'b\t{first}\t0.5\t0.5\t',
     ]
 
 

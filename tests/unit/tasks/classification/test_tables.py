@@ -1,4 +1,4 @@
-"""CSV, JSON lines and folders of `datasets` to examples, a held-out dev set, and bad rows."""
+"""CSV, JSON lines and folders of `datasets` to examples, and bad rows."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from model_zoo.errors import InputError
 from model_zoo.records import class_names, find_splits
-from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask, fit_to_rows
+from model_zoo.tasks.classification import ClassificationSettings, fit_to_rows
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
@@ -97,36 +97,6 @@ def test_an_empty_label_is_no_label_of_its_own(tmp_path):
     (tmp_path / 'a.tsv').write_text('first\tsecond\tlabel\na\tb\tpos\na\tb\tneg\na\tb\t\n')
     with pytest.raises(InputError):
         infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
-
-
-@pytest.fixture
-def many(tmp_path):
-    labels = ['pos' if number % 5 else 'neg' for number in range(100)]
-    rows = [{'first': str(n), 'second': 'x', 'label': label} for n, label in enumerate(labels)]
-    return write_lines(tmp_path / 'many.jsonl', rows)
-
-
-def split(path, share, seed=1, **options):
-    record = task_of(path, **options)
-    task = ClassificationTask(ClassificationSettings(seed=seed), record)
-    return task.split(read_examples(record), share)
-
-
-def test_dev_split_has_the_same_share_of_each_label(many):
-    train, dev = split(many, 0.1)
-    assert sorted(int(each.text_a) for each in (*train, *dev)) == list(range(100))
-    assert [each.label for each in dev].count('neg') == 2 and len(dev) == 10
-    assert dev == split(many, 0.1)[1] != split(many, 0.1, seed=2)[1]
-    texts = [int(each.text_a) for each in dev]
-    assert texts == sorted(texts) != list(range(texts[0], texts[0] + 10))
-
-
-def test_dev_split_of_a_regression_or_of_nothing(tmp_path, many):
-    rows = [{'first': str(n), 'second': 'x', 'label': n / 7} for n in range(20)]
-    path = write_lines(tmp_path / 'x.jsonl', rows)
-    assert [len(part) for part in split(path, 0.25, labels=None, regression=True)] == [15, 5]
-    with pytest.raises(InputError):
-        split(many, 0.001)
 
 
 def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):

@@ -155,7 +155,7 @@ def test_outputs_that_are_not_finite(name):
 
 GUESSES = [
     (Classes(('x', 'y', 'z'), ('accuracy',)), [0, 2, 2, 1], 'z', {'accuracy': 0.5}),
-    (Number(), [1.0, 2.0, 6.0], '3', {'pearson': 0, 'spearman': 0}),
+    (Number(), [1.0, 2.0, 6.0], '3', {'r2': 0, 'pearson': 0, 'spearman': 0}),
     (
         LabelSet(('x', 'y')),
         [[1, 0], [1, 1], [1, 0]],

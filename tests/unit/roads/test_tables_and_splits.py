@@ -1,0 +1,377 @@
+"""What rows come through: tables that read back, splits of any classes, labels in every form."""
+
+import collections
+import json
+import pathlib
+import re
+import textwrap
+
+import hypothesis
+import hypothesis.strategies as st
+import mxnet as mx
+import numpy as np
+import pytest
+import tiny
+from hostile import quick
+from script_runs import ROOT, load_script, run
+
+import model_zoo
+from bert import BertForSequenceClassification
+from model_zoo.errors import InputError
+from model_zoo.records import read_records
+from model_zoo.tasks.classification import ClassificationTask
+from model_zoo.tasks.settings import ClassificationSettings
+from model_zoo.tasks.tables import split_text, table_lines
+
+CLASSIFY = 'text-classification'
+SMALL = {'epochs': 1, 'batch_size': 8, 'seed': 1, 'max_length': 16}
+TEXTS = ['a b', 'c d', 'e f', 'g h'] * 3
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(path, list('abcdefgh'))
+    return str(path)
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def classifier(tmp_path_factory):
+    path = tmp_path_factory.mktemp('tiny') / 'classifier'
+    tiny.save_bert(path, list('abcdefgh'), BertForSequenceClassification, ['bad', 'good'])
+    return str(path)
+
+
+def predict(classifier, path, output, *flags):
+    argv = [classifier, '--file', path, '--output', output, *flags]
+    assert run(load_script('predict'), *argv) == 0
+    return [row for _, row in read_records(output)]
+
+
+ROWS = [
+    {'text': 'a, "b"', 'price': 1e-06, 'tags': ['x', 'y'], 'more': {'n': None}, 'is': True},
+    {'id': 7, 'text': 'c d', 'label': 'mine', 'score': 0.1 + 0.2},
+    {'text': ' ', 'note': ' a;b\u2028c'},
+]
+CELLS = {
+    'price': ['1e-06', '', ''],
+    'tags': ['["x", "y"]', '', ''],
+    'more': ['{"n": null}', '', ''],
+    'is': ['true', '', ''],
+    'id': ['', '7', ''],
+    'label': ['', 'mine', ''],
+    'score': ['', '0.30000000000000004', ''],
+    'note': ['', '', ' a;b\u2028c'],
+}
+
+
+def test_rows_with_different_columns_read_back(classifier, tmp_path):
+    path = tmp_path / 'in.jsonl'
+    path.write_text('\n'.join(map(json.dumps, ROWS)), 'utf-8')
+    lines = predict(classifier, path, tmp_path / 'out.jsonl')
+    for row, line in zip(ROWS, lines, strict=True):
+        assert {name: line[name] for name in row} == row
+        assert line.keys() - row == {'predicted_label', 'predicted_score'}
+    for name in ('out.csv', 'out.tsv'):
+        table = predict(classifier, path, tmp_path / name)
+        assert list(table[0])[-2:] == ['predicted_label', 'predicted_score']
+        for column, cells in CELLS.items():
+            assert [row[column] for row in table] == cells, column
+        for row, line in zip(table[:2], lines):
+            assert row['predicted_label'] == line['predicted_label']
+            assert float(row['predicted_score']) == line['predicted_score']
+        again = predict(classifier, tmp_path / name, tmp_path / f'2{name}', '--all_scores')
+        third = predict(classifier, tmp_path / f'2{name}', tmp_path / f'3{name}', '--all_scores')
+        for before, after in ((table, again), (again, third)):
+            assert [{name: row[name] for name in before[0]} for row in after] == before
+            assert len(after[0]) == len(before[0]) + 2
+
+
+@pytest.mark.parametrize('content', ['\ufefftext;n\r\na;1,0\r\nb;2\r\n', 'text\tn\na\t"1\t0"\n'])
+def test_csv_keeps_its_form(classifier, tmp_path, content):
+    path, output = tmp_path / 'in.csv', tmp_path / 'out.csv'
+    path.write_bytes(content.encode())
+    predict(classifier, path, output)
+    for line, old in zip(output.read_bytes().splitlines(True), content.encode().splitlines(True)):
+        assert line.startswith(old.rstrip()) and line.endswith(b'\r\n') == old.endswith(b'\r\n')
+
+
+cells = st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0'), max_size=6)
+
+
+@pytest.mark.parametrize('delimiter', [',', ';', '\t', None])
+@hypothesis.given(rows=st.lists(st.lists(cells, min_size=2, max_size=2), min_size=1))
+@quick(40)
+def test_any_cells_read_back(tmp_path_factory, delimiter, rows):
+    path = tmp_path_factory.getbasetemp() / ('cells.csv' if delimiter else 'cells.tsv')
+    rows = [['x', *row] for row in rows]
+    with open(path, 'w', encoding='utf-8', newline='') as file:
+        file.writelines(table_lines([['n', 'a', 'b'], *rows], delimiter))
+    found = [list(row.values()) for _, row in read_records(path)]
+    if delimiter is None:
+        rows = [[re.sub('[\t\r\n]', ' ', cell) for cell in row] for row in rows]
+    assert found == rows
+
+
+# -- splits ----------------------------------------------------------------------------------------
+
+
+def split(rows, share, seed=2, **options):
+    settings = ClassificationSettings(seed=seed, **options)
+    task = ClassificationTask(settings)
+    task.locate({'train': rows})
+    return task.split(task.read(None, 'train'), share)
+
+
+def classes(*sizes):
+    return [f'class {number}' for number, size in enumerate(sizes) for _ in range(size)]
+
+
+DRAWN = np.random.RandomState(3).rand(400, 6) < [0.5, 0.3, 0.2, 0.1, 0.05, 0.02]
+SPLITS = {
+    'two': (classes(80, 20), 0.1, 10),
+    'five': (classes(150, 80, 40, 29, 1), 0.2, 60),
+    '77 of 5': (classes(*[5] * 77), 0.1, 39),
+    '77 of 4': (classes(*[4] * 77), 0.1, 31),
+    'one row each': (classes(*[1] * 9, 11), 0.5, 10),
+    'several': ([np.flatnonzero(row).tolist() for row in DRAWN], 0.1, 40),
+    'numbers': ([float(number) for number in range(20)], 0.25, 5),
+}
+
+
+@pytest.mark.parametrize('name', SPLITS)
+def test_a_split_holds_out_the_share_of_each_label(name):
+    labels, share, count = SPLITS[name]
+    options = {'multi_label': name == 'several', 'regression': name == 'numbers'}
+    rows = [(f'text {number}', label) for number, label in enumerate(labels)]
+    train, dev = split(rows, share, **options)
+    assert len(dev) == count and len(train) + len(dev) == len(rows)
+    assert dev == split(rows, share, **options)[1] != split(rows, share, seed=3, **options)[1]
+    whole, held = (
+        collections.Counter(np.hstack([row.label for row in part])) for part in (train + dev, dev)
+    )
+    if name == 'numbers':
+        assert sorted(int(number // 4) for number in held) == [0, 1, 2, 3, 4]
+        return
+    for label, number in whole.items():
+        assert held[label] < number
+        assert name == 'one row each' or abs(held[label] - share * number) < 1.5
+
+
+def test_equal_texts_stay_on_one_side():
+    rows = [(f'text {number % 40}', 'xy'[number % 2]) for number in range(60)]
+    train, dev = split(rows, 0.2)
+    assert abs(len(dev) - 12) <= 1
+    assert not {row.text_a for row in train} & {row.text_a for row in dev}
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n'])
+def test_a_text_is_split_as_it_is(tmp_path, end):
+    text = end.join(['', 'a', 'b', ' ', 'c', '', '', 'd\u2028e', ''])
+    (tmp_path / 'text.txt').write_bytes(text.encode())
+    for by_documents, first in ((True, 'd'), (False, 'c')):
+        paths = split_text(tmp_path / 'text.txt', 0.4, tmp_path, by_documents)
+        parts = [pathlib.Path(path).read_bytes().decode() for path in paths]
+        assert ''.join(parts) == text and parts[1][0] == first
+
+
+# -- sets that are read ----------------------------------------------------------------------------
+
+PAIRS = [(text, 'yes' if text < 'd' else 'no') for text in TEXTS]
+
+
+def test_a_label_of_a_test_set_is_an_error_as_in_a_dev_set(folder, tmp_path):
+    path = tmp_path / 'set.csv'
+    path.write_text('text,label\na,yes\nb,nope\n')
+    for name in ('dev', 'test'):
+        with pytest.raises(InputError) as caught:
+            model_zoo.finetune(folder, CLASSIFY, PAIRS, **{name: path}, **SMALL)
+        assert 'set.csv, line 3' in str(caught.value) and "'nope'" in str(caught.value)
+
+
+@pytest.mark.parametrize('content', ['text\na\nb\n', 'text,label\na,\nb,\n', 'text,label\na,?\n'])
+def test_a_test_set_needs_no_labels(folder, tmp_path, content):
+    path = tmp_path / 'test.csv'
+    path.write_text(content)
+    trained = model_zoo.finetune(folder, CLASSIFY, PAIRS, test=path, **SMALL)
+    assert len(trained.predictions) == content.count('\n') - 1 and not trained.test_scores
+
+
+def test_an_id_may_be_anything(folder, tmp_path):
+    path = tmp_path / 'test.jsonl'
+    path.write_text('{"text": "a", "id": {"n": 1}}\n{"text": "b", "id": null}\n')
+    model_zoo.finetune(folder, CLASSIFY, PAIRS, test=path, output_dir=tmp_path / 'out', **SMALL)
+    assert [row['index'] for _, row in read_records(tmp_path / 'out' / 'custom.tsv')] == ['0', '1']
+
+
+@pytest.mark.parametrize('label', [None, 'maybe'])
+def test_a_dev_label_of_a_task_of_ones_own(folder, label):
+    """The task is the one of the page of the design."""
+    block = (ROOT / 'docs' / 'design.rst').read_text('utf-8').split('.. code-block:: python\n')[1]
+    lines = re.match(r'(?:(?: {8}.*)?\n)*', block)[0]
+    names = {'__name__': 'lines'}
+    exec(textwrap.dedent(lines), names)
+    with pytest.raises(InputError) as caught:
+        model_zoo.finetune(folder, names['LineTask'], PAIRS, [*PAIRS, ('a', label)], **SMALL)
+    assert f'row {len(PAIRS)}' in str(caught.value) and repr(label) in str(caught.value)
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+VECTORS = [[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 1, 1]] * 3
+EXPECTED = [('x', 'z'), ('y',), (), ('x', 'y', 'z')] * 3
+NAMED = {'labels': ['x', 'y', 'z']}
+
+
+def frame(tmp_path):
+    pandas = pytest.importorskip('pandas')
+    table = pandas.DataFrame(VECTORS, columns=['x', 'y', 'z'])
+    return table.assign(text=TEXTS, labels=VECTORS)
+
+
+def dataset(tmp_path, vectors=VECTORS):
+    datasets = pytest.importorskip('datasets')
+    names = datasets.Sequence(datasets.ClassLabel(names=['x', 'y', 'z']))
+    features = datasets.Features(text=datasets.Value('string'), labels=names)
+    return datasets.Dataset.from_dict({'text': TEXTS, 'labels': vectors}, features=features)
+
+
+def written(method, name, **options):
+    def write(tmp_path):
+        table = frame(tmp_path)
+        table = table.drop(columns='labels' if name.endswith('csv') else ['x', 'y', 'z'])
+        getattr(table, method)(tmp_path / name, **options)
+        return tmp_path / name
+
+    return write
+
+
+#: form -> what makes the rows, and settings
+FORMS = {
+    'lists': (lambda _: list(zip(TEXTS, VECTORS)), NAMED),
+    'floats': (lambda _: [(t, tuple(map(float, v))) for t, v in zip(TEXTS, VECTORS)], NAMED),
+    'truth values': (lambda _: list(zip(TEXTS, np.array(VECTORS, bool))), NAMED),
+    'without names': (lambda _: list(zip(TEXTS, np.array(VECTORS))), {}),
+    'frame with a column': (lambda path: frame(path)[['text', 'labels']], NAMED),
+    'frame with columns': (lambda path: frame(path).drop(columns='labels'), NAMED),
+    'csv': (written('to_csv', 'a.csv', index=False), NAMED),
+    'json': (written('to_json', 'a.jsonl', orient='records', lines=True), NAMED),
+    'parquet': (written('to_parquet', 'a.parquet'), {}),
+    'data set': (dataset, {}),
+    'data set of numbers': (lambda _: dataset(_, [[0, 2], [1], [], [0, 1, 2]] * 3), {}),
+    'sets': (lambda _: [(t, set(names)) for t, names in zip(TEXTS, EXPECTED)], {}),
+    'names': (lambda _: [(t, np.array(names)) for t, names in zip(TEXTS, EXPECTED)], {}),
+}
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_labels_in_any_form(folder, tmp_path, form):
+    make, options = FORMS[form]
+    source = make(tmp_path)
+    task = ClassificationTask(ClassificationSettings(multi_label=True, **options))
+    task.locate({'train': source, 'test': source})
+    found = [row.label for row in task.read(source, 'train')]
+    names = dict(zip(task.labels, 'xyz'))
+    assert [tuple(names[label] for label in labels) for labels in found] == EXPECTED
+    assert [row.label for row in task.read(source, 'test')] == found
+    if form in ('lists', 'without names', 'names'):
+        trained = model_zoo.finetune(
+            folder, CLASSIFY, source, test=source, multi_label=True, **options, **SMALL
+        )
+        likely = [{each['label'] for each in labels} for labels in trained(TEXTS)]
+        for given, labels in zip(trained.predictions, likely, strict=True):
+            vector = [int(name in labels) for name in task.labels]
+            assert given == vector if form != 'names' else {*given} == labels
+
+
+BAD = [[['x', None]], [['x', ['y']]], [['x', '']], [[0.5, 1]], [[1, 0, 1], [0, 1]], [[0, 0], [2]]]
+
+
+@pytest.mark.parametrize('labels', BAD)
+def test_what_is_no_label_is_refused_by_name(labels):
+    rows = [('a', label) for label in (*labels, ['x'], ['y'])]
+    with pytest.raises(InputError) as caught:
+        split(rows, 0.5, multi_label=True)
+    assert 'train, row 0' in str(caught.value)
+
+
+def test_sets_have_the_form_of_the_first(folder):
+    """Otherwise a dev set of two positions would have vectors."""
+    rows = list(zip(TEXTS, [[0], [0, 1], [], [1]] * 3))
+    dev = [('a', [0, 1]), ('b', [0, 1])]
+    trained = model_zoo.finetune(folder, CLASSIFY, rows, dev, multi_label=True, **SMALL)
+    data = trained.task.read(None, 'dev')
+    assert [row.label for row in data] == [('0', '1')] * 2
+    with pytest.raises(InputError):
+        model_zoo.finetune(folder, CLASSIFY, FORMS['lists'][0](0), dev, multi_label=True, **SMALL)
+
+
+def test_names_with_commas_come_back(folder, tmp_path):
+    rows = list(zip(TEXTS, [['Wine, beer'], ['tea'], [], ['Wine, beer', 'tea']] * 3))
+    trained = model_zoo.finetune(folder, CLASSIFY, rows, multi_label=True, lr=1e-2, **SMALL)
+    assert trained.task.labels == ('Wine, beer', 'tea')
+    trained.model.classifier.bias.set_data(mx.nd.array([9, 9]))
+    trained.save(tmp_path / 'saved')
+    (tmp_path / 'in.csv').write_text('text\na b\n')
+    (row,) = predict(str(tmp_path / 'saved'), tmp_path / 'in.csv', tmp_path / 'out.csv')
+    again = split([('a', row['label']), ('b', 'tea')], 0.5, multi_label=True)
+    assert ('Wine, beer', 'tea') in {row.label for part in again for row in part}
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('method', 'unit'), [('full', 1e5), ('full', 1e-6), ('linear', 1e5)])
+def test_numbers_have_the_users_unit_on_every_road(folder, tmp_path, unit, method):
+    prices = [(text, unit * (2 + 'aceg'.index(text[0]))) for text in TEXTS]
+    out, saved = tmp_path / 'out', tmp_path / 'out' / 'best_model'
+    options = {**SMALL, 'epochs': 12, 'batch_size': 4, 'lr': 3e-3, 'regression': True, 'method': method}
+    trained = model_zoo.finetune(
+        folder, CLASSIFY, prices, prices, prices, output_dir=out, **options
+    )
+    assert trained.scores['r2'] > 0.5
+    expected = np.array(trained.predictions)
+    assert abs(expected - [price for _, price in prices]).max() < 2 * unit
+
+    def assert_same(numbers):
+        np.testing.assert_allclose(np.array(numbers, float), expected, rtol=1e-4)
+
+    assert_same([answer['score'] for answer in trained(TEXTS)])
+    opened = model_zoo.pipeline(CLASSIFY, str(saved))
+    assert_same([answer['score'] for answer in opened(TEXTS)])
+    assert_same([row['prediction'] for _, row in read_records(out / 'custom.tsv')])
+    path = tmp_path / 'test.csv'
+    path.write_text('text\n' + '\n'.join(TEXTS) + '\n')
+    assert_same([row['score'] for row in predict(str(saved), path, tmp_path / 'out.csv')])
+    parameters = out / json.loads((out / 'results.json').read_text())['best']['parameters']
+    argv = ['--regression', '--test_file', path, '--only_inference', '--max_length', 16]
+    for number, more in enumerate([[], ['--model_parameters', parameters]]):
+        if method == 'linear' and more:
+            continue  # whose base lacks the pooling
+        last = tmp_path / str(number)
+        model = folder if more else saved
+        argv = [*argv, '--model', model, '--output_dir', last, *more]
+        assert run(load_script('finetune_classifier'), *argv) == 0
+        assert_same([row['prediction'] for _, row in read_records(last / 'custom.tsv')])
+    if method == 'full':  # a training continues from there
+        for start, tokenizer in ((str(saved), None), (trained.model, trained.tokenizer)):
+            again = model_zoo.finetune(
+                start, CLASSIFY, prices, prices, tokenizer=tokenizer, **{**options, 'lr': 0.0}
+            )
+            assert again.scores == pytest.approx(trained.scores, rel=1e-4)
+            assert_same([answer['score'] for answer in again(TEXTS)])
+
+
+def test_a_run_of_numbers_is_resumed(folder, tmp_path):
+    prices = [(text, 1e5 * 'aceg'.index(text[0])) for text in TEXTS]
+    options = {**SMALL, 'regression': True, 'keep_state': True, 'lr_schedule': 'constant'}
+    options, scores = {**options, 'lr': 1e-3, 'warmup_ratio': 0.0}, []
+    for name, steps in (('whole', [2]), ('parts', [1, 2])):
+        for epochs in steps:
+            more = {'epochs': epochs, 'output_dir': tmp_path / name, 'resume': epochs != steps[0]}
+            trained = model_zoo.finetune(folder, CLASSIFY, prices, prices, **{**options, **more})
+        scores.append(trained.history[-1]['r2'])
+    assert scores[0] == scores[1] != 0
