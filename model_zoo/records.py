@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -177,25 +176,14 @@ def _tsv_rows(path, encoding):
         yield number, cells
 
 
-class Form(NamedTuple):
-    """The form of a CSV file; `mark` is a byte-order mark, or empty."""
-
-    delimiter: str = ','
-    mark: str = ''
-    end: str = '\n'
-
-
-COMMAS = Form()
-
-
 def csv_form(path, encoding=None):
-    """Return the `Form` of a CSV file; the usual one of other files."""
-    if _format(path) != 'csv':
-        return COMMAS
+    """Return the delimiter, the line end and the byte-order mark of CSV as in a file; or usual."""
+    if path is None or _format(path) != 'csv':
+        return ',', '\n', ''
     lines = [line for _, line in itertools.islice(read_lines(path, encoding), _SAMPLE)]
     with open_binary(path) as file:
         mark = '\ufeff' * (file.read(3) == codecs.BOM_UTF8)
-    return Form(_delimiter(lines), mark, '\r\n' if lines[0].endswith('\r\n') else '\n')
+    return _delimiter(lines), '\r\n' if lines[0].endswith('\r\n') else '\n', mark
 
 
 def _csv_rows(path, encoding):

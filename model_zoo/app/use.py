@@ -22,16 +22,7 @@ from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
 from ..inference.pipeline_base import POOL_ITEMS
-from ..records import (
-    COMMAS,
-    PAIRS,
-    TEXTS,
-    choose_columns,
-    csv_form,
-    has_json,
-    is_table_file,
-    read_records,
-)
+from ..records import PAIRS, TEXTS, choose_columns, csv_form, has_json, is_table_file, read_records
 from ..tasks.tables import cell_text, table_lines
 from ..tasks.targets import join_names
 from ..util.display import in_number, progress
@@ -238,12 +229,13 @@ class Scores(dict):
     """A value of each label; a table has a column for each."""
 
 
-def write_records(records, format=None, output=None, names=(), form=COMMAS):
+def write_records(records, format=None, output=None, names=(), form=(',', '\n', '')):
     """Write dicts as they come, a file whole or not at all.
 
     By default the format is that of the file's ending. A table has the columns `names`, and those
-    of the first record; `form` is that of CSV.
+    of the first record; `form` is what `csv_form` returns.
     """
+    *form, mark = form
     if output is None:
         sys.stdout.reconfigure(errors='replace')  # a terminal may lack characters
         format = format or ('table' if sys.stdout.isatty() else 'jsonl')
@@ -257,7 +249,7 @@ def write_records(records, format=None, output=None, names=(), form=COMMAS):
     if not is_url(output):
         os.makedirs(os.path.dirname(output) or '.', exist_ok=True)
     with atomic_write(output) as file:
-        file.write(form.mark if format == 'csv' else '')
+        file.write(mark if format == 'csv' else '')
         file.writelines(_lines(records, format, names, form))
 
 
@@ -281,7 +273,7 @@ def _lines(records, format, names, form):
         if format == 'table':
             yield from map(_aligned(names, first), cells)
         else:
-            yield from table_lines(cells, *((form.delimiter, form.end) if format == 'csv' else ()))
+            yield from table_lines(cells, *(form if format == 'csv' else ()))
 
 
 def _aligned(names, rows):
@@ -329,19 +321,17 @@ def _width(text):
 
 def label_texts(args, pairs=False):
     """Write a record for each text of a command."""
-    classifier, form = _open('text-classification', args, max_length=args.max_length), COMMAS
-    known, names = (), {}  # the texts' columns in the file that the model was trained on
+    classifier = _open('text-classification', args, max_length=args.max_length)
+    known = ()  # the texts' columns in the file that the model was trained on, if it says so
     if args.file and not args.text_column:
         known = classifier.block.config.extras.get('text_columns', ())
-    given = _given(args, args.texts, pairs, known)
+    given, names, like = _given(args, args.texts, pairs, known), {}, None
     if args.file and (is_file(args.file) or is_folder(args.file)):  # a pipe is read only once
-        # rows of JSON have different columns
-        names = dict.fromkeys(
-            itertools.chain.from_iterable(each.columns for each in _rows(args, pairs, known))
-        )
-        form = csv_form(args.file, args.encoding)
+        like = args.file
+        for row in _rows(args, pairs, known):  # rows of JSON have different columns
+            names.update(row.columns)
     records = _labelled(classifier, given, args.all_scores, set(names))
-    write_records(records, args.format, args.output, names, form)
+    write_records(records, args.format, args.output, names, csv_form(like, args.encoding))
 
 
 def _labelled(classifier, given, all_scores, taken):
