@@ -411,7 +411,7 @@ def infer_labels(task):
     names = class_names(source, layout.label)
     if names is not None:
         return task.with_labels(names)
-    labels = [example.label for example in _read(task, source, 'train')]
+    labels = [example.label for example in _read(task, source, 'train', lambda label: label)]
     if task.noted.get('vectors'):
         return task.with_labels(f'LABEL_{number}' for number in range(task.noted['vectors']))
     column = f'label_column {layout.label!r} of {source if is_path(source) else "the train set"}'
@@ -479,7 +479,7 @@ def read_examples(task, data_dir=None, segment='train'):
     return _read(task, task.find(segment, data_dir), segment, task.target.parse)
 
 
-def _read(task, source, segment, parse=None):
+def _read(task, source, segment, parse):
     """Read the examples of a set; `parse` makes a label of its text, or of several names."""
     layout, records = task.open(source, segment)
     takes_several, is_test = task.target.takes_several, segment.startswith('test')
@@ -518,9 +518,9 @@ def _read(task, source, segment, parse=None):
             logger.warning('%s has other labels than the training, and is not scored', name)
             is_labelled = False
     if is_test and not is_labelled:
-        marks, parse = (), None
+        marks, parse = (), lambda label: None
     needed = () if task.tolerant else columns if takes_several else (*columns, *marks)
-    examples, labels = [], {}
+    examples = []
     for where, guid, cells, label in rows:
         lacking = [column for column, cell in zip(needed, (*cells, label)) if not cell]
         if lacking:
@@ -529,8 +529,7 @@ def _read(task, source, segment, parse=None):
             skipped += 1
             continue
         try:
-            if parse is not None and label not in labels:
-                labels[label] = parse(label)
+            examples.append(Example(guid, *(*cells, None)[:2], parse(label)))
         except InputError as error:
             if task.tolerant:
                 broken.append(where.line)
@@ -539,8 +538,6 @@ def _read(task, source, segment, parse=None):
                 found = itertools.chain(*(row[-1] if takes_several else row[-1:] for row in rows))
                 error = f'{error}; the file has: {", ".join(sorted({*found})[:20])}'
             raise InputError(str(error), where=where) from None
-        pair, label = cells[1] if cells[1:] else None, labels.get(label, label) if marks else None
-        examples.append(Example(guid, cells[0], pair, label))
     if skipped and (task.labels or not task.target.has_classes):  # else it is read again
         shown = name, in_number(skipped, 'rows')
         logger.warning('%s: skipped %s without a text or a label', *shown)
@@ -587,11 +584,10 @@ def _names(where, column, label):
     """Return the texts of several labels, which are a list, or a text with commas between."""
     if label is None or isinstance(label, str):
         return tuple(split_names(label or ''))
-    names, values = [], _values(label)
-    for value in values:
-        is_part = isinstance(value, float) and value not in (0, 1)
-        name = None if is_part else field_text(value)
-        if not (name and name.strip()):
+    names = []
+    for value in _values(label):
+        name = field_text(value)
+        if not (name and name.strip()) or (isinstance(value, float) and value not in (0, 1)):
             problem = f'{value!r:.40} in {label!r:.80} is no label'
             raise InputError(problem, where=where._replace(column=column))
         names.append(name.strip())

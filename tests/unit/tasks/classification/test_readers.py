@@ -164,14 +164,10 @@ def test_custom_files_by_name_and_by_position(tmp_path):
 
 def test_custom_test_file_needs_no_label(tmp_path):
     path = tmp_path / 'test.tsv'
-    path.write_text('index\twords\n7\ta\n')
-    task = custom(tmp_path, 'words\ty\na\t1\nb\t0\n', ['words'], 'y', files={'test': path})
-    assert read_examples(task, segment='test') == [Example('7', 'a', None, None)]
-    path.write_text('a\nb\n')
-    task = custom_task([0], 1, labels=['x', 'y'], files={'test': path})
-    assert [example.text_a for example in read_examples(task, segment='test')] == ['a', 'b']
-    path.write_text('a\t?\nb\t-1\n')  # placeholders
-    assert [example.text_a for example in read_examples(task, segment='test')] == ['a', 'b']
+    for content in ('a\nb\n', 'a\t?\nb\t-1\n'):  # placeholders
+        path.write_text(content)
+        task = custom_task([0], 1, labels=['x', 'y'], files={'test': path})
+        assert [example.text_a for example in read_examples(task, segment='test')] == ['a', 'b']
 
 
 def test_inferred_labels_are_sorted_by_number(tmp_path):
