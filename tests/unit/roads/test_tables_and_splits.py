@@ -95,7 +95,7 @@ def test_csv_keeps_its_form(classifier, tmp_path, content):
         assert line.startswith(old.rstrip()) and line.endswith(b'\r\n') == old.endswith(b'\r\n')
 
 
-cells = st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0'), max_size=6)
+cells = st.text(max_size=6).map(lambda text: re.sub('[\0\ud800-\udfff]', '', text))
 
 
 @pytest.mark.parametrize('delimiter', [',', ';', '\t', None])
