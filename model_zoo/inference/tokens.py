@@ -3,18 +3,19 @@
 import itertools
 import re
 import warnings
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field
 
-from ..batches.windows import NO_WINDOW, spans_within, split_windows
+from ..batches.windows import NO_WINDOW, Window, even_windows, spans_within, split_windows
 from ..errors import InputError
-from ..tasks.entities import groups_of_entities
+from ..tokenization.basic import _is_punctuation
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
 from ..util.choices import STRATEGIES
 from ..util.fields import AnyText, Count, Fields, Flag, Size, Text
+from .entities import groups_of_entities
 from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
@@ -47,6 +48,68 @@ class _Windowed(Pipeline):
             yield Row(seen, types), (head, first, length)
 
 
+class Tokens(NamedTuple):
+    """The tokens that count in a row, which sees a text or a window over it.
+
+    Parameters
+    ----------
+    pieces : list of (int, (int, int), int)
+        Each one's id, its place in the text, and the number of its word.
+    index, position : int
+        Of the first one: among the text's tokens, special ones included, and in the row.
+    """
+
+    pieces: list
+    index: int
+    position: int
+
+
+def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=None):
+    """Yield the list of the rows of each text, whose `about` are `Tokens`: training's and use's.
+
+    A text of more than `max_length` tokens, special ones included, is read in windows. They
+    overlap by `stride` tokens. Without it they overlap more, and each token counts in one window
+    alone, where it has the most context. The words are `learned` ones or a foreign model's.
+    """
+    special, texts = len(tokenizer.with_special_tokens([])[0]), list(texts)
+    pairs, room = [(text, None) for text in texts], max_length - special
+    encodings = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
+    for text, encoding in zip(texts, encodings):
+        if stride is None:
+            windows = even_windows(len(encoding), room)
+        else:
+            spans = split_windows(len(encoding), room, room - stride) or [(0, 0)]
+            windows = [Window(n, n + length, n, n + length) for n, length in spans]
+        if meter is not None:
+            meter.add('max_rows', len(windows))
+            meter.add('max_tokens', sum(special + each.stop - each.start for each in windows))
+        numbers, rows = _word_numbers(tokenizer, text, encoding, learned), []
+        pieces = list(zip(encoding, encoding.offsets, numbers))
+        for start, stop, first, last in windows:
+            ids, types, head = tokenizer.with_special_tokens(encoding[start:stop])
+            tokens = Tokens(pieces[first:last], first + head, first + head - start)
+            rows.append(Row(ids, types, tokens))
+        yield rows
+
+
+def _word_numbers(tokenizer, text, encoding, learned):
+    """Return the number of each token's word.
+
+    Words are the tokenizer's, and of tokens that mark words' beginnings what blanks part, as in
+    transformers. Learned words end at punctuation, too, as word pieces' do.
+    """
+    words, before, begins = encoding.word_ids, None, []
+    by_blanks = not learned and tokenizer.marks_beginnings
+    for token, (start, _), word in zip(encoding, encoding.offsets, words):
+        edge = text[max(start - 1, 0) : start + 1]
+        if by_blanks:
+            begins.append(not start or edge != edge.strip() or token == tokenizer.unk_token_id)
+        else:
+            begins.append(word != before or (learned and any(map(_is_punctuation, edge))))
+        before = word
+    return itertools.accumulate(begins)
+
+
 class TokenClassification(_Windowed):
     """Labels of a text's tokens, such as named entities.
 
@@ -60,12 +123,14 @@ class TokenClassification(_Windowed):
     - 'first', 'average', 'max': the same, but all tokens of a word have one label: the label of
       its first token, of the mean of the probabilities, or of the surest token.
 
-    For models that this project trained on words, the default is 'first', and an entity's ``word``
-    is its part of the text. For others both are as in transformers.
+    For models that this project trained on words, the default is 'first', punctuation parts words,
+    and an entity's ``word`` is its part of the text. For others all is as in transformers.
 
     Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
     in windows that overlap by `stride` tokens, by default a quarter of a window. Of overlapping
-    entities the longest is kept, then the most probable.
+    entities the longest is kept, then the most probable. For models that this project trained,
+    each token's label is by default the one of the window in which it has the most context, as in
+    training.
     """
 
     task = 'token-classification'
@@ -83,40 +148,36 @@ class TokenClassification(_Windowed):
         stride: Size | None = None
 
     def _options(self, given):
-        special = len(self.tokenizer.with_special_tokens([])[0])
-        room = self.max_length - special
-        stride = room // 4 if given.stride is None else given.stride
-        if stride >= room:
+        room, stride = (
+            self.max_length - len(self.tokenizer.with_special_tokens([])[0]),
+            given.stride,
+        )
+        if stride is None and not self.knows_words:
+            stride = room // 4
+        if stride is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
             'strategy': given.aggregation_strategy or ('first' if self.knows_words else 'none'),
             'ignored': set(given.ignore_labels),
-            'windows': (room, stride, special),
+            'stride': stride,
         }
 
     def _rows(self, items, options, meter=None):
-        (room, stride, special), texts = options['windows'], [(self._text(i), None) for i in items]
-        rows = []
-        for encoding in self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False):
-            pieces = list(zip(encoding, encoding.offsets, encoding.word_ids))
-            windows = self._windows((), encoding.input_ids, room, stride, special, meter)
-            rows.append(
-                [
-                    row._replace(about=(pieces[first : first + length], first, head))
-                    for row, (head, first, length) in windows
-                ]
-            )
-        return rows
+        limits = self.max_length, options['stride'], self.knows_words, meter
+        return list(token_rows(self.tokenizer, map(self._text, items), *limits))
 
     def _finish(self, item, rows, outputs, options):
         entities, strategy = [], options['strategy']
         kind = 'entity' if strategy == 'none' else 'entity_group'
-        for row, (scores,) in zip(rows, outputs):
-            found = self._entities(row, softmax(scores), item, strategy)
+        seen = [self._tokens(row.about, scores) for row, (scores,) in zip(rows, outputs)]
+        if options['stride'] is None:
+            seen = [list(itertools.chain.from_iterable(seen))]
+        for tokens in seen:
+            found = self._entities(tokens, item, strategy)
             if strategy != 'none':
                 found = [self._group(*group) for group in groups_of_entities(found, self.labels)]
             entities += [each for each in found if each[kind] not in options['ignored']]
-        if len(rows) > 1:
+        if len(seen) > 1:
             entities = _without_overlaps(entities)
         for entity in entities:
             del entity['parts']
@@ -124,10 +185,12 @@ class TokenClassification(_Windowed):
                 entity['word'] = item[entity['start'] : entity['end']]
         return entities
 
-    def _entities(self, row, scores, text, strategy):
-        """A dict for each token of a window; with a strategy for words, for each word."""
-        pieces, first, head = row.about
-        tokens = list(zip(pieces, scores[head:], itertools.count(first + head)))
+    def _tokens(self, seen, scores):
+        """A row's tokens that count, each with its probabilities and its index."""
+        return list(zip(seen.pieces, softmax(scores)[seen.position :], itertools.count(seen.index)))
+
+    def _entities(self, tokens, text, strategy):
+        """A dict for each token; with a strategy for words, for each word."""
         by_word, entities = strategy in _OF_WORD, []
         for _, group in itertools.groupby(tokens, lambda each: each[0][2] if by_word else each[2]):
             word = list(group)

@@ -19,8 +19,15 @@ import numpy as np
 
 from ..batches import Sample
 from ..batches.batch import NO_LABEL
-from ..batches.windows import even_windows
 from ..errors import InputError, Where
+from ..inference.entities import (
+    OUTSIDE,
+    has_entities,
+    label_of_parts,
+    labels_of_parts,
+    marks_of,
+)
+from ..inference.tokens import token_rows
 from ..records import (
     choose_columns,
     class_names,
@@ -30,11 +37,9 @@ from ..records import (
     is_path,
     read_records,
 )
-from ..tokenization.encoding import UNLIMITED
 from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
-from .entities import OUTSIDE, has_entities
 from .scores import class_report, cross_entropies, error_analysis, table_report, usual_row
 from .settings import TaggingSettings
 from .tables import write_table
@@ -56,16 +61,31 @@ class Sentence(NamedTuple):
         One per word; `IGNORED` where a word has none, and so no loss and no part in scores.
     line : int
         Number of the first word's line in the file, from 1.
+    spelling : str, optional
+        The text; by default the words with blanks between them.
     """
 
     words: tuple[str, ...]
     labels: tuple[str, ...] | None
     line: int
+    spelling: str | None = None
 
     @property
     def label(self):
         """The labels, or None if no word has one."""
         return self.labels if {*(self.labels or ())} - {IGNORED} else None
+
+    @property
+    def text(self):
+        """The text that a model reads."""
+        return ' '.join(self.words) if self.spelling is None else self.spelling
+
+    def ends(self):
+        """Return where the words end in the text, an array."""
+        text, ends = self.text, [0]
+        for word in self.words:
+            ends.append(text.index(word, ends[-1]) + len(word))
+        return np.array(ends[1:])
 
 
 class Sentences(list):
@@ -172,60 +192,79 @@ def write_conll(path, source, predictions, word_column=0, label_column=-1, encod
             file.write(f'{text}{separator}{label}\n')
 
 
-def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the data'):
-    """Make samples of sentences: whole ones, or windows over long ones.
+class Samples(list):
+    """Samples of sentences; `words` has the number of the word of each part, in all sentences."""
 
-    A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_length`
-    pieces, including special ones, is read in overlapping windows. Each word is learned and
-    predicted once, in the window where it has the most context. The `positions` of a sample are the
-    first pieces of the words that it decides on (its part of what Google's README calls
-    ``orig_to_tok_map``); the samples have all words in order.
+    words = ()
+
+
+def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the data'):
+    """Make samples of sentences as a pipeline reads their texts: whole, or in windows.
+
+    The tokenizer, and punctuation, may part a word. A part's label belongs to its first piece; the
+    parts continue the entity that the word begins. Nothing is cut: a sentence of more than
+    `max_length` pieces, including special ones, is read in overlapping windows. Each part is
+    learned and predicted once, in the window where it has the most context. The `positions` of a
+    sample are the first pieces of the parts that it decides on (Google's README calls those of
+    words ``orig_to_tok_map``); the samples have all parts in order. A word that the tokenizer
+    leaves nothing of has none.
     """
     check_room(max_length, 2)
     numbers = {IGNORED: NO_LABEL, **{label: number for number, label in enumerate(labels)}}
-    pieces = _pieces({word for sentence in sentences for word in sentence.words}, tokenizer)
-    samples, long = [], 0
-    for sentence in sentences:
-        label, before = None, len(samples)
+    marks, samples, words, long, count = marks_of(labels), Samples(), [], 0, 0
+    texts = [sentence.text for sentence in sentences]
+    for sentence, rows in zip(sentences, token_rows(tokenizer, texts, max_length, learned=True)):
         for position, name in enumerate(sentence.labels or ()):
             if name not in numbers:
                 where, known = Where(str(source), sentence.line + position), ', '.join(labels)
                 problem = f'the label {name!r} is unknown; the training set, or the model, has'
                 raise InputError(f'{problem} {known}: name all of them with `labels`', where=where)
+        (begins, starts), stop, label = _parts(rows), 0, None
+        found = np.searchsorted(sentence.ends(), starts, side='right')
         if sentence.labels is not None:
-            label = np.array([numbers[name] for name in sentence.labels], np.int32)
-        ids = np.concatenate([pieces[word] for word in sentence.words])
-        sizes = [len(pieces[word]) for word in sentence.words]
-        firsts = np.cumsum([0, *sizes[:-1]], dtype=np.int32)  # of the words' pieces
-        for window in even_windows(len(ids), max_length - 2):
-            start, stop = np.searchsorted(firsts, (window.first, window.last))
-            if start == stop:
-                continue  # the middle of a word that is longer than the window
-            seen, types, head = tokenizer.with_special_tokens(ids[window.start : window.stop])
-            part = None if label is None else label[start:stop]
-            samples.append(Sample(seen, types, part, firsts[start:stop] - window.start + head))
-        long += len(samples) > before + 1
+            sizes = np.bincount(found, minlength=len(sentence.words)).tolist()
+            parts = map(labels_of_parts, sentence.labels, sizes, itertools.repeat(marks))
+            label = [numbers.get(part, NO_LABEL) for part in itertools.chain.from_iterable(parts)]
+            label = np.array(label, np.int32)
+        for row in rows:
+            start, stop = stop, stop + len(row.about.pieces)
+            part = slice(*np.searchsorted(begins, (start, stop)))
+            if part.start < part.stop:  # a window may be the middle of a word
+                places = (begins[part] - start + row.about.position).astype(np.int32)
+                value = None if label is None else label[part]
+                samples.append(Sample(row.input_ids, row.token_types, value, places))
+        words.append(found + count)
+        count += len(sentence.words)
+        long += len(rows) > 1
     if long:
         shown = source, long, len(sentences), max_length - 2
         logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
+    samples.words = np.concatenate(words or [()])
     return samples
 
 
-def _pieces(words, tokenizer):
-    """Return word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
-    words, unknown = sorted(words), np.array([tokenizer.unk_token_id], np.int32)
-    texts = [(tokenizer.word_prefix + word, None) for word in words]
-    rows = tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
-    pieces = [row.input_ids for row in rows]
-    return {word: ids if len(ids) else unknown for word, ids in zip(words, pieces)}
+def _parts(rows):
+    """Return the number of the first piece of each part of a text, and where that begins."""
+    pieces = [piece for row in rows for piece in row.about.pieces]
+    words = np.array([word for *_, word in pieces], int)
+    begins = np.flatnonzero(np.diff(words, prepend=-1))
+    return begins, np.array([start for _, (start, _), _ in pieces], int)[begins]
 
 
 _AS_IOBES = {'L': 'E', 'U': 'S'}
 
 
 def labels_of_sentences(sentences):
-    """Return the labels of sentences, sorted, O first; whole numbers by size."""
+    """Return the labels of sentences, and of words' parts, sorted, O first; numbers by size."""
     labels = {label for sentence in sentences for label in sentence.labels} - {IGNORED}
+    if has_entities(labels):
+        parted = {
+            label
+            for sentence in sentences
+            for word, label in zip(sentence.words, sentence.labels)
+            if label != IGNORED and not word.isalnum()
+        }
+        labels.update(part for label in parted for part in labels_of_parts(label, 3))
     if all(label.isdigit() for label in labels):
         return sorted(labels, key=int)
     return sorted(labels, key=lambda label: (label != OUTSIDE, label))
@@ -289,7 +328,7 @@ def _as_iobes(sentences):
 
 
 def predict_words(forward, loader, guard=None):
-    """Compute the scores of the labels of all words, each from the window that decides on it.
+    """Compute the scores of the labels of words' parts, each from the window that decides on it.
 
     Parameters
     ----------
@@ -298,7 +337,7 @@ def predict_words(forward, loader, guard=None):
 
     Returns
     -------
-    numpy.ndarray, shape (words of all sentences, labels), float32
+    numpy.ndarray, shape (parts of all sentences, labels), float32
     """
     positions = [sample.positions for sample in loader.samples]
     bounds = np.cumsum([0, *map(len, positions)])
@@ -392,46 +431,52 @@ class TaggingTask(Task):
         return predict_words(forward, data.loader, guard)
 
     def decode(self, data, outputs):
-        labels = [self.labels[number] for number in outputs.argmax(axis=-1)]
-        bounds = np.cumsum([0, *(len(row.words) for row in data.rows)])
-        return [labels[start:stop] for start, stop in itertools.pairwise(bounds)]
+        parts = [self.labels[number] for number in outputs.argmax(axis=-1)]
+        labels = [self._empty] * sum(len(row.words) for row in data.rows)
+        for word, part in itertools.groupby(zip(data.samples.words, parts), lambda each: each[0]):
+            labels[word] = label_of_parts([label for _, label in part], marks_of(self.labels))
+        labels = iter(labels)
+        return [list(itertools.islice(labels, len(row.words))) for row in data.rows]
 
-    def numbers(self, rows):
-        known = {label: number for number, label in enumerate(self.labels)}
-        return np.array([known[label] for label in _labels(rows) if label != IGNORED])
+    @property
+    def _empty(self):
+        """The label of words that the tokenizer leaves nothing of."""
+        return OUTSIDE if OUTSIDE in self.labels else self.labels[0]
+
+    def losses(self, data, outputs):
+        """Return the loss of each part of a word, NaN without a label."""
+        labels = np.concatenate([sample.label for sample in data.samples])
+        return np.where(labels == NO_LABEL, np.nan, cross_entropies(labels, outputs))
 
     def score(self, data, outputs):
         correct = [row.labels for row in data.rows]
         scores = score_tags(correct, self.decode(data, outputs), self._entities)
-        counted = outputs[_labels(data.rows) != IGNORED]
-        loss = np.mean(cross_entropies(self.numbers(data.rows), counted))
-        return {**scores, 'loss': float(loss)}
+        return {**scores, 'loss': float(np.nanmean(self.losses(data, outputs)))}
 
     def example(self, rows):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
-        return {'text': usual_row([' '.join(row.words) for row in some])}
+        return {'text': usual_row([row.text for row in some])}
 
     def analyze(self, data, outputs):
-        labels, correct = _labels(data.rows), [row.labels for row in data.rows]
-        counted, numbers = labels != IGNORED, self.numbers(data.rows)
-        scores, guess = outputs[counted], int(np.bincount(numbers).argmax())
-        predicted, name = scores.argmax(axis=-1), self.labels[guess]
-        if self._entities:
-            more = entity_report(correct, self.decode(data, outputs))
-        else:
-            more = class_report('Scores per label', self.labels, numbers, predicted, guess)
-        guesses = [[name] * len(row.words) for row in data.rows]
+        correct, found = [row.labels for row in data.rows], self.decode(data, outputs)
         texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
-        return error_analysis(
-            list(itertools.compress(texts, counted)),
-            labels[counted].tolist(),
-            [self.labels[number] for number in predicted],
-            cross_entropies(numbers, scores),
-            score_tags(correct, guesses, self._entities),
-            name,
-            self.labels,
-            **more,
-        )
+        words, firsts = np.unique(data.samples.words, return_index=True)
+        losses = np.zeros(len(texts))
+        losses[words] = np.nan_to_num(self.losses(data, outputs)[firsts])
+        words = zip(*map(itertools.chain.from_iterable, (correct, found)), texts, losses)
+        labels, predicted, texts, losses = zip(*(word for word in words if word[0] != IGNORED))
+        number_of = {label: number for number, label in enumerate(self.labels)}.get
+        numbers, guesses = (np.array(list(map(number_of, each))) for each in (labels, predicted))
+        guess = int(np.bincount(numbers).argmax())
+        name = self.labels[guess]
+        if self._entities:
+            more = entity_report(correct, found)
+        else:
+            more = class_report('Scores per label', self.labels, numbers, guesses, guess)
+        always = [[name] * len(row.words) for row in data.rows]
+        baseline = score_tags(correct, always, self._entities)
+        parts = texts, labels, predicted, losses, baseline, name, self.labels
+        return error_analysis(*parts, **more)
 
     def write(self, folder, segment, data, outputs):
         """Write a word per line with its label, if known, and the predicted label."""
@@ -456,10 +501,6 @@ class TaggingTask(Task):
 # usual names of columns
 _WORDS = (('words',), ('tokens',))
 _LABELS = ('labels', 'tags', 'ner_tags', 'pos_tags', 'upos', 'chunk_tags')
-
-
-def _labels(sentences):
-    return np.array([label for sentence in sentences for label in sentence.labels], object)
 
 
 def _read_records(source, segment, tag_column=None, encoding=None):

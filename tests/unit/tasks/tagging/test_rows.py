@@ -11,8 +11,8 @@ from bert import BertModel, BertTokenizer
 from model_zoo import finetune
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
+from model_zoo.inference.entities import groups_of_entities
 from model_zoo.tasks import tagging
-from model_zoo.tasks.entities import groups_of_entities
 from model_zoo.tasks.tagging import Sentence, TaggingSettings, TaggingTask, read_conll, write_conll
 from model_zoo.tokenization.vocab import load_vocab
 

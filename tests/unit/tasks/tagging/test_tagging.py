@@ -8,8 +8,8 @@ from tiny import SPECIAL
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
+from model_zoo.inference.entities import has_entities
 from model_zoo.tasks import tagging
-from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import Sentence, encode_sentences, entity_report, score_tags
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -41,13 +41,14 @@ def test_labels_belong_to_first_pieces(tokenizer):
     assert feature.valid_length == 8
 
 
-def test_words_that_the_tokenizer_drops_keep_a_place(tokenizer):
+def test_words_that_the_tokenizer_drops_have_no_place(tokenizer):
     control = '\u200b'  # removed by the basic tokenizer
     assert tokenizer.tokenize(control) == []
-    (feature,) = encode([Sentence(('a', control, 'q', 'b'), None, 1)], tokenizer)
-    tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
-    assert tokens == ['[CLS]', 'a', '[UNK]', '[UNK]', 'b', '[SEP]']
-    assert feature.positions.tolist() == [1, 2, 3, 4] and feature.label is None
+    samples = encode([Sentence(('a', control, 'q', 'b'), None, 1)], tokenizer)
+    tokens = tokenizer.convert_ids_to_tokens(samples[0].input_ids)
+    assert tokens == ['[CLS]', 'a', '[UNK]', 'b', '[SEP]']
+    assert samples[0].positions.tolist() == [1, 2, 3] and samples[0].label is None
+    assert samples.words.tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize('max_len', [3, 4, 5, 8, 13, 40])

@@ -1,11 +1,21 @@
 """Labels that mark entities: in IOB1, IOB2, IOBES or BILOU, with types, as B-PER, or without."""
 
-__all__ = ['OUTSIDE', 'entity_parts', 'groups_of_entities', 'has_entities']
+__all__ = [
+    'OUTSIDE',
+    'entity_parts',
+    'groups_of_entities',
+    'has_entities',
+    'label_of_parts',
+    'labels_of_parts',
+]
 
 #: the tag of words outside of all entities
 OUTSIDE = 'O'
 MARKS = 'BIESLU'  # B(egin), I(nside); and for a last and a single word E, S or L, U
 UNTYPED = '_'  # the type of an entity that is only marked, as seqeval calls it
+# mark of a word -> marks of its first part, of those between, and of its last
+_OF_PARTS = {'B': 'BII', 'I': 'III', 'E': 'IIE', 'S': 'BIE', 'L': 'IIL', 'U': 'BIL'}
+_OF_WORD = {(first, last): mark for mark, (first, _, last) in _OF_PARTS.items()}
 
 
 def entity_parts(label, marks=MARKS):
@@ -24,12 +34,31 @@ def has_entities(labels):
     return bool(begins) and all(entity_parts(label)[0] for label in marked)
 
 
-def groups_of_entities(entities, labels):
-    """Return (type, words) of each entity; a word's 'entity' is its label.
+def marks_of(labels):
+    """Return the marks of entities: only B- and I-, unless all labels are of one scheme."""
+    return MARKS if has_entities(labels) else 'BI'
 
-    Unless all of the model's `labels` are of one scheme, only B- and I- mark entities.
-    """
-    marks = MARKS if has_entities(labels) else 'BI'
+
+def labels_of_parts(label, count, marks=MARKS):
+    """Return the labels of a word's parts: an entity that the first one begins goes on."""
+    mark, _ = entity_parts(label, marks)
+    if count < 2 or not mark:
+        return [label] * count
+    first, middle, last = (each + label[1:] for each in _OF_PARTS[mark])
+    return [first, *[middle] * (count - 2), last]
+
+
+def label_of_parts(labels, marks=MARKS):
+    """Return the label of a word: its first part's, which may end with the last one."""
+    (first, kind), (last, other) = (entity_parts(label, marks) for label in (labels[0], labels[-1]))
+    if len(labels) < 2 or not first or kind != other:
+        return labels[0]
+    return _OF_WORD.get((first, last), first) + labels[0][1:]
+
+
+def groups_of_entities(entities, labels):
+    """Return (type, words) of each entity; a word's 'entity' is its label."""
+    marks = marks_of(labels)
     groups, before = [], ('', None)
     for entity in entities:
         mark, entity_type = entity_parts(entity['entity'], marks)
