@@ -83,8 +83,7 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
         if meter is not None:
             meter.add('max_rows', len(windows))
             meter.add('max_tokens', sum(special + each.stop - each.start for each in windows))
-        numbers, rows = _word_numbers(tokenizer, text, encoding, learned), []
-        pieces = list(zip(encoding, encoding.offsets, numbers))
+        pieces, rows = _pieces(tokenizer, text, encoding, learned), []
         for start, stop, first, last in windows:
             ids, types, head = tokenizer.with_special_tokens(encoding[start:stop])
             tokens = Tokens(pieces[first:last], first + head, first + head - start)
@@ -92,22 +91,26 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
         yield rows
 
 
-def _word_numbers(tokenizer, text, encoding, learned):
-    """Return the number of each token's word.
+def _pieces(tokenizer, text, encoding, learned):
+    """Return the `pieces` of `Tokens`; none begins with the blank before its word.
 
-    Words are the tokenizer's, and of tokens that mark words' beginnings what blanks part, as in
-    transformers. Learned words end at punctuation, too, as word pieces' do.
+    Words are the tokenizer's; in a foreign model of bytes what blanks part, as in transformers.
+    Learned words end at punctuation, too, as those of word pieces do.
     """
-    words, before, begins = encoding.word_ids, None, []
-    by_blanks = not learned and tokenizer.marks_beginnings
-    for token, (start, _), word in zip(encoding, encoding.offsets, words):
+    before, number, pieces = None, 0, []
+    by_blanks = tokenizer.has_bytes and not learned
+    for token, (start, end), word in zip(encoding, encoding.offsets, encoding.word_ids):
+        if text[start:end].startswith(' '):
+            start += 1
+            end = max(end, start + 1)  # a lone blank belongs to the next character
         edge = text[max(start - 1, 0) : start + 1]
         if by_blanks:
-            begins.append(not start or edge != edge.strip() or token == tokenizer.unk_token_id)
+            number += not start or any(map(str.isspace, edge))
         else:
-            begins.append(word != before or (learned and any(map(_is_punctuation, edge))))
+            number += word != before or (learned and any(map(_is_punctuation, edge)))
         before = word
-    return itertools.accumulate(begins)
+        pieces.append((token, (start, end), number))
+    return pieces
 
 
 class TokenClassification(_Windowed):

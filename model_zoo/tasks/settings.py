@@ -164,9 +164,15 @@ class TaggingSettings(
 ):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
-    word_column: int = setting(0, 'from 0; negative numbers count from the end', 'usual')
-    label_column: int = setting(-1, 'column of the labels, counted in the same way', 'usual')
-    tag_column: str | None = setting(None, 'of labels in JSON, Parquet, datasets and rows')
+    text_column: str | None = setting(
+        None,
+        'of words or texts: a name or number; default: 0',
+        'usual free',
+        aliases='word_column',
+    )
+    label_column: str | None = setting(
+        None, 'default: a usual name, or -1, the last', 'usual free', aliases='tag_column'
+    )
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
     max_length: int = token_limit(180, 'in tokens; longer sentences are read in windows')

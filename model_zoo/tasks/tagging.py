@@ -29,6 +29,7 @@ from ..inference.entities import (
 )
 from ..inference.tokens import token_rows
 from ..records import (
+    TEXTS,
     choose_columns,
     class_names,
     find_column,
@@ -37,6 +38,7 @@ from ..records import (
     is_path,
     read_records,
 )
+from ..tokenization.basic import _is_punctuation
 from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
@@ -360,15 +362,16 @@ class TaggingTask(Task):
     """Labels of words; epochs are compared by the F1 of entities, or by accuracy.
 
     Rows in memory, of JSON, Parquet and `datasets` are (words, labels) or (words,), or have 'words'
-    (or 'tokens') and 'labels' (or 'tags', 'ner_tags', 'pos_tags', or `tag_column`). Numbers mean
-    the class names of the data set, of the model, or of the setting `labels`; -100 is no label.
+    (or 'tokens') and 'labels' (or 'tags', 'ner_tags', 'pos_tags'), or other `text_column` and
+    `label_column`. Numbers mean the class names of the data set, of the model, or of the setting
+    `labels`; -100 is no label. Or they have a text, and entities (start, end, label) as 'spans',
+    'entities', 'ents' or 'label', as Doccano, Prodigy and spaCy write them.
     """
 
     settings_class, name = TaggingSettings, 'tagging'
     head, use, unit, sample_unit = 'tagging', 'token-classification', 'sentences', 'samples'
     command, call = "zoo tag {folder} 'A text.'", "'A text.'"
     predicted = ('dev', 'test')
-    columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
     def read(self, source, segment):
@@ -376,16 +379,25 @@ class TaggingTask(Task):
         if is_path(source):
             source = find_splits(source).get(segment, source)
         if not is_path(source) or has_typed_values(source):
-            options = segment, settings.tag_column, settings.encoding
-            rows, given, column = _read_records(source, *options)
+            columns = settings.text_column, settings.label_column
+            rows, given, column = _read_records(source, segment, *columns, settings.encoding)
             if segment == 'train':
                 self.given_labels, self._names = given, class_names(source, column)
             return Sentences(rows)
         unlabelled = segment == 'test' and settings.no_test_labels
-        column = None if unlabelled else settings.label_column
-        rows = Sentences(read_conll(source, settings.word_column, column, settings.encoding))
+        rows = Sentences(read_conll(source, *self._columns(unlabelled), settings.encoding))
         rows.source = source
         return rows
+
+    def _columns(self, unlabelled=False):
+        """The numbers of the columns of words and, if a file has these, labels."""
+        columns = []
+        for field, default in (('text_column', 0), ('label_column', -1)):
+            given = getattr(self.settings, field)
+            if given is not None and not re.fullmatch(r'-?\d{1,9}', given):
+                raise InputError(f'{given!r} is no number; the file names no columns', field=field)
+            columns.append(default if given is None else int(given))
+        return [columns[0], None if unlabelled else columns[1]]
 
     _names = None  # of the training set's classes, if its column has names
 
@@ -488,23 +500,23 @@ class TaggingTask(Task):
                 lines += [*zip(row.words, *filter(None, [row.labels]), labels), ()]
             write_table(path, lines)
         else:
-            settings = self.settings
-            column = settings.label_column if self.is_labelled(data.rows) else None
-            options = settings.word_column, column, settings.encoding
-            write_conll(path, source, predicted, *options)
+            columns = self._columns(not self.is_labelled(data.rows))
+            write_conll(path, source, predicted, *columns, self.settings.encoding)
         return [name]
 
     def results(self):
         return {'labels': self.labels}
 
 
-# usual names of columns
+# usual names of columns: of words and their labels, of a text's entities, and of their parts
 _WORDS = (('words',), ('tokens',))
 _LABELS = ('labels', 'tags', 'ner_tags', 'pos_tags', 'upos', 'chunk_tags')
+_ENTITIES = ('spans', 'entities', 'ents', 'label', 'labels')
+_SPAN = (('start', 'start_offset'), ('end', 'end_offset'), ('label',))
 
 
-def _read_records(source, segment, tag_column=None, encoding=None):
-    """Read sentences from rows with a list of words each, and a list of labels.
+def _read_records(source, segment, text_column=None, label_column=None, encoding=None):
+    """Read sentences from rows with a list of words each, and a list of labels; or with a text.
 
     Returns the sentences; the numbers among the labels, by their texts; and the labels' column.
     """
@@ -512,13 +524,23 @@ def _read_records(source, segment, tag_column=None, encoding=None):
     sentences, given, column = [], {}, None
     for where, row in read_records(source, parts, segment, encoding=encoding):
         if not sentences:
-            (words_column,) = choose_columns(row, None, _WORDS, 'words', where)
-            column = find_column(row, _LABELS)
-            if tag_column is not None and (segment != 'test' or tag_column in row):
-                (column,) = choose_columns(row, [tag_column], (), 'tag_column', where)
-        words, labels = row.get(words_column), row.get(column)
+            named = [name for name, value in row.items() if not _has_dicts(value)]
+            wanted = text_column and [text_column]
+            (words_column,) = choose_columns(
+                row if wanted else named, wanted, (*_WORDS, *TEXTS), 'text_column', where
+            )
+            is_text = isinstance(row[words_column], str)
+            column = find_column(row, _ENTITIES if is_text else _LABELS)
+            if label_column is not None and (segment != 'test' or label_column in row):
+                (column,) = choose_columns(row, [label_column], (), 'label_column', where)
+        words, labels, text = row.get(words_column), row.get(column), None
+        if is_text and isinstance(words, str) and words.strip():
+            if row.get('answer') in ('reject', 'ignore'):  # Prodigy's
+                continue
+            text, (words, labels) = words, _words_of_text(words, labels, where)
         if words is None or isinstance(words, str) or not len(words):
-            raise InputError(f'a list of words is expected: {words!r:.80}', where=where)
+            kind = 'text' if is_text else 'list of words'
+            raise InputError(f'a {kind} is expected: {words!r:.80}', where=where)
         if labels is not None:
             is_list = not isinstance(labels, str) and len(labels) == len(words)
             if not is_list or not all(isinstance(each, (str, numbers.Integral)) for each in labels):
@@ -528,5 +550,47 @@ def _read_records(source, segment, tag_column=None, encoding=None):
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
             raise InputError('all sentences must have labels, or none', where=where)
-        sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
+        sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences), text))
     return sentences, given, column
+
+
+def _has_dicts(value):
+    return isinstance(value, (list, tuple)) and any(isinstance(each, dict) for each in value)
+
+
+def _words_of_text(text, entities, where):
+    """Return the words of a text, which end at entities' edges, too, and their labels or None."""
+    spans = None if entities is None else _spans(entities, len(text), where)
+    marks = [n for n, char in enumerate(text) if char.isspace() or _is_punctuation(char)]
+    edges = {0, len(text), *marks, *(n + 1 for n in marks)}
+    edges = sorted(edges.union(edge for start, end, _ in spans or () for edge in (start, end)))
+    words = [each for each in itertools.pairwise(edges) if text[slice(*each)].strip()]
+    labels, before = [], None
+    for first, _ in words if spans is not None else ():
+        span = next((span for span in spans if span[0] <= first < span[1]), None)
+        mark = 'I' if span is before else 'B'
+        labels.append(f'{mark}-{span[2]}' if span else OUTSIDE)
+        before = span
+    return [text[start:end] for start, end in words], None if spans is None else labels
+
+
+def _spans(entities, size, where):
+    """Return (start, end, label) of a text's entities, in their order."""
+    if isinstance(entities, dict):  # spaCy's, beside a text
+        entities = entities.get('entities')
+    spans = []
+    for each in entities if isinstance(entities, (list, tuple)) else [entities]:
+        span = each
+        if isinstance(each, dict):
+            span = [each.get(find_column(each, names)) for names in _SPAN]
+        kinds = (int, int, str)
+        if not isinstance(span, (list, tuple)) or [*map(type, span)] != [*kinds]:
+            raise InputError(f'start, end and label are expected: {each!r:.80}', where=where)
+        spans.append(tuple(span))
+    spans.sort()
+    ends = [0, *(end for _, end, _ in spans)]
+    for (start, end, label), before in zip(spans, ends):
+        if not before <= start < end <= size:
+            problem = f'overlaps another entity, or is no part of the {size} characters'
+            raise InputError(f'{start} to {end}, {label}, {problem}', where=where)
+    return spans

@@ -363,9 +363,9 @@ eos_token_id : int or None
         return True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
 
     @property
-    def marks_beginnings(self):
-        """Whether tokens show where words begin, as byte pairs do, and not which continue one."""
-        return self._mark[0]
+    def has_bytes(self):
+        """Whether tokens are made of bytes, as GPT-2's are."""
+        return self._mark == (True, BYTE_SPACE)
 
     def is_first_subword(self, token):
         """Return whether `token` begins a word that isn't the text's first."""

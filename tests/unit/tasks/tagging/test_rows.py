@@ -61,12 +61,12 @@ def test_classes_of_datasets_are_the_labels(tmp_path, column):
 def test_a_column_of_tags_is_named(tmp_path):
     rows = [{'tokens': w, 'pos_tags': [0, 0], 'chunk': tags} for w, tags in zip(WORDS, TAGS)]
     named = ['O', 'B-LOC', 'B-PER'], list(zip(WORDS, TAGS))
-    assert read(rows, tag_column='chunk') == named
+    assert read(rows, label_column='chunk') == named
     assert read([{**row, 'pos_tags': tags} for row, tags in zip(rows, TAGS)]) == named
     (tmp_path / 'rows.jsonl').write_text('\n'.join(map(json.dumps, rows)), 'utf-16')
-    assert read(str(tmp_path / 'rows.jsonl'), tag_column='chunk', encoding='utf-16') == named
+    assert read(str(tmp_path / 'rows.jsonl'), label_column='chunk', encoding='utf-16') == named
     with pytest.raises(InputError):
-        read(rows, tag_column='upos')
+        read(rows, label_column='upos')
 
 
 def test_numbers_are_names_or_ordered():
