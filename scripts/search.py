@@ -19,7 +19,7 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     texts = 'file with one text per line, or .jsonl, .csv, .tsv'
     add('--corpus', required=True, metavar='FILE', help=texts)
-    add('--text_field', default='text', help="name of the texts' field or column in the corpus")
+    add('--text_field', metavar='COLUMN', help='of the corpus; default: --text_column')
     add('--top_k', type=int, default=5, help='number of texts per query')
     add('--pooling', choices=POOLINGS, help="default: the model's own, else mean")
     add('--prompt', help='text to put before each text of the corpus')
@@ -38,8 +38,10 @@ def main(argv=None):
     from model_zoo.training.job import describe_model
 
     cli.setup_logging()
+    column = args.text_field or args.text_column
+    args.text_column = args.file and args.text_column
     queries = list(read_texts(args, args.queries))
-    corpus = Corpus(args.corpus, args.text_field, args.encoding)
+    corpus = Corpus(args.corpus, column, args.encoding)
     embedding = BertEmbedding(
         model=args.model, max_seq_length=args.max_length, engine=args.engine, dtype=args.precision
     )

@@ -118,7 +118,6 @@ def read_file(
     column=None,
     pair_column=None,
     pairs=False,
-    field='text_column',
     encoding=None,
     format=None,
     known=(),
@@ -157,7 +156,7 @@ def read_file(
     for number, (where, record) in enumerate(rows, 1):
         if columns is None:
             bare = None if has_names else tuple(record)
-            columns = choose_columns(record, wanted or bare, usual, field, str(path))
+            columns = choose_columns(record, wanted or bare, usual, 'text_column', str(path))
         texts = [record.get(name) for name in columns]
         texts = [''] * len(texts) if texts[0] is None else texts
         if not all(isinstance(text, str) for text in texts):
@@ -185,11 +184,10 @@ class Corpus:
         The number of its line, and each text that isn't blank.
     """
 
-    def __init__(self, path, field='text', encoding=None):
+    def __init__(self, path, column=None, encoding=None):
         is_json = not is_table_file(path) and has_json(path, encoding)
-        column = field if field != 'text' and (is_json or is_table_file(path)) else None
-        options = {'encoding': encoding, 'format': 'json' if is_json else None}
-        rows = read_file(path, column, field='text_field', **options)
+        column = column if is_json or is_table_file(path) else None
+        rows = read_file(path, column, encoding=encoding, format='json' if is_json else None)
         self.path, self.rows = path, [(row.number, row.text) for row in rows if not row.is_blank]
         if not self.rows:
             raise InputError(f'{path!r} is empty: give a file with one text per line')

@@ -1,13 +1,6 @@
 """Labels that mark entities: in IOB1, IOB2, IOBES or BILOU, with types, as B-PER, or without."""
 
-__all__ = [
-    'OUTSIDE',
-    'entity_parts',
-    'groups_of_entities',
-    'has_entities',
-    'label_of_parts',
-    'labels_of_parts',
-]
+__all__ = ['OUTSIDE', 'entity_parts', 'groups_of_entities', 'has_entities']
 
 #: the tag of words outside of all entities
 OUTSIDE = 'O'
@@ -15,7 +8,6 @@ MARKS = 'BIESLU'  # B(egin), I(nside); and for a last and a single word E, S or 
 UNTYPED = '_'  # the type of an entity that is only marked, as seqeval calls it
 # mark of a word -> marks of its first part, of those between, and of its last
 _OF_PARTS = {'B': 'BII', 'I': 'III', 'E': 'IIE', 'S': 'BIE', 'L': 'IIL', 'U': 'BIL'}
-_OF_WORD = {(first, last): mark for mark, (first, _, last) in _OF_PARTS.items()}
 
 
 def entity_parts(label, marks=MARKS):
@@ -46,14 +38,6 @@ def labels_of_parts(label, count, marks=MARKS):
         return [label] * count
     first, middle, last = (each + label[1:] for each in _OF_PARTS[mark])
     return [first, *[middle] * (count - 2), last]
-
-
-def label_of_parts(labels, marks=MARKS):
-    """Return the label of a word: its first part's, which may end with the last one."""
-    (first, kind), (last, other) = (entity_parts(label, marks) for label in (labels[0], labels[-1]))
-    if len(labels) < 2 or not first or kind != other:
-        return labels[0]
-    return _OF_WORD.get((first, last), first) + labels[0][1:]
 
 
 def groups_of_entities(entities, labels):

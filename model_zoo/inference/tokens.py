@@ -3,7 +3,7 @@
 import itertools
 import re
 import warnings
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field
@@ -48,36 +48,21 @@ class _Windowed(Pipeline):
             yield Row(seen, types), (head, first, length)
 
 
-class Tokens(NamedTuple):
-    """The tokens that count in a row, which sees a text or a window over it.
-
-    Parameters
-    ----------
-    pieces : list of (int, (int, int), int)
-        Each one's id, its place in the text, and the number of its word.
-    index, position : int
-        Of the first one: among the text's tokens, special ones included, and in the row.
-    """
-
-    pieces: list
-    index: int
-    position: int
-
-
 def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=None):
-    """Yield the list of the rows of each text, whose `about` are `Tokens`: training's and use's.
+    """Yield the list of the rows of each text, in use and in training.
 
     A text of more than `max_length` tokens, special ones included, is read in windows. They
     overlap by `stride` tokens. Without it they overlap more, and each token counts in one window
     alone, where it has the most context. The words are `learned` ones or a foreign model's.
+
+    `about` a row are the tokens that count in it, as (id, place in the text, number of the word),
+    and the position of the first one among the text's, after special ones, and in the row.
     """
-    special, texts = len(tokenizer.with_special_tokens([])[0]), list(texts)
-    pairs, room = [(text, None) for text in texts], max_length - special
-    encodings = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
-    for text, encoding in zip(texts, encodings):
-        if stride is None:
-            windows = even_windows(len(encoding), room)
-        else:
+    special, pairs = len(tokenizer.with_special_tokens([])[0]), [(text, None) for text in texts]
+    encodings, room = tokenizer.encode_pairs(pairs, UNLIMITED, False), max_length - special
+    for (text, _), encoding in zip(pairs, encodings):
+        windows = even_windows(len(encoding), room)
+        if stride is not None:
             spans = split_windows(len(encoding), room, room - stride) or [(0, 0)]
             windows = [Window(n, n + length, n, n + length) for n, length in spans]
         if meter is not None:
@@ -85,9 +70,9 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
             meter.add('max_tokens', sum(special + each.stop - each.start for each in windows))
         pieces, rows = _pieces(tokenizer, text, encoding, learned), []
         for start, stop, first, last in windows:
-            ids, types, head = tokenizer.with_special_tokens(encoding[start:stop])
-            tokens = Tokens(pieces[first:last], first + head, first + head - start)
-            rows.append(Row(ids, types, tokens))
+            seen, types, head = tokenizer.with_special_tokens(encoding[start:stop])
+            about = pieces[first:last], first + head, first + head - start
+            rows.append(Row(seen, types, about))
         yield rows
 
 
@@ -172,7 +157,10 @@ class TokenClassification(_Windowed):
     def _finish(self, item, rows, outputs, options):
         entities, strategy = [], options['strategy']
         kind = 'entity' if strategy == 'none' else 'entity_group'
-        seen = [self._tokens(row.about, scores) for row, (scores,) in zip(rows, outputs)]
+        seen = [
+            list(zip(pieces, softmax(scores)[position:], itertools.count(index)))
+            for (_, _, (pieces, index, position), _), (scores,) in zip(rows, outputs)
+        ]
         if options['stride'] is None:
             seen = [list(itertools.chain.from_iterable(seen))]
         for tokens in seen:
@@ -187,10 +175,6 @@ class TokenClassification(_Windowed):
             if self.knows_words and strategy != 'none':
                 entity['word'] = item[entity['start'] : entity['end']]
         return entities
-
-    def _tokens(self, seen, scores):
-        """A row's tokens that count, each with its probabilities and its index."""
-        return list(zip(seen.pieces, softmax(scores)[seen.position :], itertools.count(seen.index)))
 
     def _entities(self, tokens, text, strategy):
         """A dict for each token; with a strategy for words, for each word."""

@@ -20,13 +20,7 @@ import numpy as np
 from ..batches import Sample
 from ..batches.batch import NO_LABEL
 from ..errors import InputError, Where
-from ..inference.entities import (
-    OUTSIDE,
-    has_entities,
-    label_of_parts,
-    labels_of_parts,
-    marks_of,
-)
+from ..inference.entities import OUTSIDE, has_entities, labels_of_parts, marks_of
 from ..inference.tokens import token_rows
 from ..records import (
     TEXTS,
@@ -195,7 +189,7 @@ def write_conll(path, source, predictions, word_column=0, label_column=-1, encod
 
 
 class Samples(list):
-    """Samples of sentences; `words` has the number of the word of each part, in all sentences."""
+    """Samples of sentences; `words` has an array for each sentence: of each part, its word."""
 
     words = ()
 
@@ -213,7 +207,7 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
     """
     check_room(max_length, 2)
     numbers = {IGNORED: NO_LABEL, **{label: number for number, label in enumerate(labels)}}
-    marks, samples, words, long, count = marks_of(labels), Samples(), [], 0, 0
+    marks, samples, found, long = marks_of(labels), Samples(), [], 0
     texts = [sentence.text for sentence in sentences]
     for sentence, rows in zip(sentences, token_rows(tokenizer, texts, max_length, learned=True)):
         for position, name in enumerate(sentence.labels or ()):
@@ -221,36 +215,29 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
                 where, known = Where(str(source), sentence.line + position), ', '.join(labels)
                 problem = f'the label {name!r} is unknown; the training set, or the model, has'
                 raise InputError(f'{problem} {known}: name all of them with `labels`', where=where)
-        (begins, starts), stop, label = _parts(rows), 0, None
-        found = np.searchsorted(sentence.ends(), starts, side='right')
+        pieces = [piece for row in rows for piece in row.about[0]]
+        begins = np.flatnonzero(np.diff([word for *_, word in pieces], prepend=-1))
+        starts, label, stop = [pieces[number][1][0] for number in begins], None, 0
+        words = np.searchsorted(sentence.ends(), starts, side='right')
         if sentence.labels is not None:
-            sizes = np.bincount(found, minlength=len(sentence.words)).tolist()
+            sizes = np.bincount(words, minlength=len(sentence.words)).tolist()
             parts = map(labels_of_parts, sentence.labels, sizes, itertools.repeat(marks))
-            label = [numbers.get(part, NO_LABEL) for part in itertools.chain.from_iterable(parts)]
-            label = np.array(label, np.int32)
+            parts = [numbers.get(part, NO_LABEL) for part in itertools.chain.from_iterable(parts)]
+            label = np.array(parts, np.int32)
         for row in rows:
-            start, stop = stop, stop + len(row.about.pieces)
+            start, stop = stop, stop + len(row.about[0])
             part = slice(*np.searchsorted(begins, (start, stop)))
-            if part.start < part.stop:  # a window may be the middle of a word
-                places = (begins[part] - start + row.about.position).astype(np.int32)
+            if part.start < part.stop:  # else the window is the middle of a word
+                places = (begins[part] - start + row.about[2]).astype(np.int32)
                 value = None if label is None else label[part]
                 samples.append(Sample(row.input_ids, row.token_types, value, places))
-        words.append(found + count)
-        count += len(sentence.words)
+        found.append(words)
         long += len(rows) > 1
     if long:
         shown = source, long, len(sentences), max_length - 2
         logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
-    samples.words = np.concatenate(words or [()])
+    samples.words = found
     return samples
-
-
-def _parts(rows):
-    """Return the number of the first piece of each part of a text, and where that begins."""
-    pieces = [piece for row in rows for piece in row.about.pieces]
-    words = np.array([word for *_, word in pieces], int)
-    begins = np.flatnonzero(np.diff(words, prepend=-1))
-    return begins, np.array([start for _, (start, _), _ in pieces], int)[begins]
 
 
 _AS_IOBES = {'L': 'E', 'U': 'S'}
@@ -258,14 +245,10 @@ _AS_IOBES = {'L': 'E', 'U': 'S'}
 
 def labels_of_sentences(sentences):
     """Return the labels of sentences, and of words' parts, sorted, O first; numbers by size."""
-    labels = {label for sentence in sentences for label in sentence.labels} - {IGNORED}
+    pairs = {pair for sentence in sentences for pair in zip(sentence.words, sentence.labels)}
+    labels = {label for _, label in pairs} - {IGNORED}
     if has_entities(labels):
-        parted = {
-            label
-            for sentence in sentences
-            for word, label in zip(sentence.words, sentence.labels)
-            if label != IGNORED and not word.isalnum()
-        }
+        parted = {label for word, label in pairs if not word.isalnum()} - {IGNORED}
         labels.update(part for label in parted for part in labels_of_parts(label, 3))
     if all(label.isdigit() for label in labels):
         return sorted(labels, key=int)
@@ -391,13 +374,11 @@ class TaggingTask(Task):
 
     def _columns(self, unlabelled=False):
         """The numbers of the columns of words and, if a file has these, labels."""
-        columns = []
-        for field, default in (('text_column', 0), ('label_column', -1)):
-            given = getattr(self.settings, field)
-            if given is not None and not re.fullmatch(r'-?\d{1,9}', given):
+        columns = self.settings.text_column or 0, self.settings.label_column or -1
+        for field, given in zip(('text_column', 'label_column'), columns):
+            if not re.fullmatch(r'-?\d{1,9}', str(given)):
                 raise InputError(f'{given!r} is no number; the file names no columns', field=field)
-            columns.append(default if given is None else int(given))
-        return [columns[0], None if unlabelled else columns[1]]
+        return int(columns[0]), None if unlabelled else int(columns[1])
 
     _names = None  # of the training set's classes, if its column has names
 
@@ -442,53 +423,57 @@ class TaggingTask(Task):
     def predict(self, forward, data, guard=None):
         return predict_words(forward, data.loader, guard)
 
+    def _parts(self, data, numbers):
+        """The labels of each sentence's parts."""
+        labels, names = iter(numbers.tolist()), [*self.labels, IGNORED]  # of -1
+        return [[names[next(labels)] for _ in words] for words in data.samples.words]
+
     def decode(self, data, outputs):
-        parts = [self.labels[number] for number in outputs.argmax(axis=-1)]
-        labels = [self._empty] * sum(len(row.words) for row in data.rows)
-        for word, part in itertools.groupby(zip(data.samples.words, parts), lambda each: each[0]):
-            labels[word] = label_of_parts([label for _, label in part], marks_of(self.labels))
-        labels = iter(labels)
-        return [list(itertools.islice(labels, len(row.words))) for row in data.rows]
+        """The labels of words, their first parts'; O where the tokenizer leaves nothing of one."""
+        empty, found = OUTSIDE if OUTSIDE in self.labels else self.labels[0], []
+        parts = self._parts(data, outputs.argmax(axis=-1))
+        for row, words, labels in zip(data.rows, data.samples.words, parts):
+            of_word = dict(zip(reversed(words.tolist()), reversed(labels)))
+            found.append([of_word.get(number, empty) for number in range(len(row.words))])
+        return found
 
-    @property
-    def _empty(self):
-        """The label of words that the tokenizer leaves nothing of."""
-        return OUTSIDE if OUTSIDE in self.labels else self.labels[0]
-
-    def losses(self, data, outputs):
-        """Return the loss of each part of a word, NaN without a label."""
-        labels = np.concatenate([sample.label for sample in data.samples])
-        return np.where(labels == NO_LABEL, np.nan, cross_entropies(labels, outputs))
+    def _scored(self, data, outputs):
+        """The numbers of the parts' labels, which of them count, and their losses."""
+        numbers = np.concatenate([sample.label for sample in data.samples])
+        counted = numbers != NO_LABEL
+        return numbers, counted, cross_entropies(numbers[counted], outputs[counted])
 
     def score(self, data, outputs):
-        correct = [row.labels for row in data.rows]
-        scores = score_tags(correct, self.decode(data, outputs), self._entities)
-        return {**scores, 'loss': float(np.nanmean(self.losses(data, outputs)))}
+        numbers, _, losses = self._scored(data, outputs)
+        labels = (self._parts(data, each) for each in (numbers, outputs.argmax(axis=-1)))
+        return {**score_tags(*labels, self._entities), 'loss': float(losses.mean())}
 
     def example(self, rows):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
         return {'text': usual_row([row.text for row in some])}
 
     def analyze(self, data, outputs):
-        correct, found = [row.labels for row in data.rows], self.decode(data, outputs)
-        texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
-        words, firsts = np.unique(data.samples.words, return_index=True)
-        losses = np.zeros(len(texts))
-        losses[words] = np.nan_to_num(self.losses(data, outputs)[firsts])
-        words = zip(*map(itertools.chain.from_iterable, (correct, found)), texts, losses)
-        labels, predicted, texts, losses = zip(*(word for word in words if word[0] != IGNORED))
-        number_of = {label: number for number, label in enumerate(self.labels)}.get
-        numbers, guesses = (np.array(list(map(number_of, each))) for each in (labels, predicted))
-        guess = int(np.bincount(numbers).argmax())
-        name = self.labels[guess]
+        (numbers, counted, losses), predicted = self._scored(data, outputs), outputs.argmax(axis=-1)
+        guess = int(np.bincount(numbers[counted]).argmax())
+        correct, found, guesses = (
+            self._parts(data, each) for each in (numbers, predicted, np.full_like(numbers, guess))
+        )
+        numbers, predicted = numbers[counted], predicted[counted]
         if self._entities:
             more = entity_report(correct, found)
         else:
-            more = class_report('Scores per label', self.labels, numbers, guesses, guess)
-        always = [[name] * len(row.words) for row in data.rows]
-        baseline = score_tags(correct, always, self._entities)
-        parts = texts, labels, predicted, losses, baseline, name, self.labels
-        return error_analysis(*parts, **more)
+            more = class_report('Scores per label', self.labels, numbers, predicted, guess)
+        words = zip(data.rows, data.samples.words)
+        texts = [_marked(row.words, number) for row, each in words for number in each]
+        return error_analysis(
+            list(itertools.compress(texts, counted)),
+            *([self.labels[number] for number in each] for each in (numbers, predicted)),
+            losses,
+            score_tags(correct, guesses, self._entities),
+            self.labels[guess],
+            self.labels,
+            **more,
+        )
 
     def write(self, folder, segment, data, outputs):
         """Write a word per line with its label, if known, and the predicted label."""
@@ -524,11 +509,9 @@ def _read_records(source, segment, text_column=None, label_column=None, encoding
     sentences, given, column = [], {}, None
     for where, row in read_records(source, parts, segment, encoding=encoding):
         if not sentences:
-            named = [name for name, value in row.items() if not _has_dicts(value)]
-            wanted = text_column and [text_column]
-            (words_column,) = choose_columns(
-                row if wanted else named, wanted, (*_WORDS, *TEXTS), 'text_column', where
-            )
+            wanted, usual = text_column and [text_column], (*_WORDS, *TEXTS)
+            names = [name for name in row if wanted or not _has_dicts(row[name])]
+            (words_column,) = choose_columns(names, wanted, usual, 'text_column', where)
             is_text = isinstance(row[words_column], str)
             column = find_column(row, _ENTITIES if is_text else _LABELS)
             if label_column is not None and (segment != 'test' or label_column in row):
@@ -560,37 +543,31 @@ def _has_dicts(value):
 
 def _words_of_text(text, entities, where):
     """Return the words of a text, which end at entities' edges, too, and their labels or None."""
-    spans = None if entities is None else _spans(entities, len(text), where)
-    marks = [n for n, char in enumerate(text) if char.isspace() or _is_punctuation(char)]
-    edges = {0, len(text), *marks, *(n + 1 for n in marks)}
-    edges = sorted(edges.union(edge for start, end, _ in spans or () for edge in (start, end)))
-    words = [each for each in itertools.pairwise(edges) if text[slice(*each)].strip()]
-    labels, before = [], None
-    for first, _ in words if spans is not None else ():
-        span = next((span for span in spans if span[0] <= first < span[1]), None)
-        mark = 'I' if span is before else 'B'
-        labels.append(f'{mark}-{span[2]}' if span else OUTSIDE)
-        before = span
-    return [text[start:end] for start, end in words], None if spans is None else labels
-
-
-def _spans(entities, size, where):
-    """Return (start, end, label) of a text's entities, in their order."""
     if isinstance(entities, dict):  # spaCy's, beside a text
         entities = entities.get('entities')
-    spans = []
-    for each in entities if isinstance(entities, (list, tuple)) else [entities]:
-        span = each
-        if isinstance(each, dict):
-            span = [each.get(find_column(each, names)) for names in _SPAN]
-        kinds = (int, int, str)
-        if not isinstance(span, (list, tuple)) or [*map(type, span)] != [*kinds]:
-            raise InputError(f'start, end and label are expected: {each!r:.80}', where=where)
-        spans.append(tuple(span))
-    spans.sort()
-    ends = [0, *(end for _, end, _ in spans)]
-    for (start, end, label), before in zip(spans, ends):
-        if not before <= start < end <= size:
-            problem = f'overlaps another entity, or is no part of the {size} characters'
-            raise InputError(f'{start} to {end}, {label}, {problem}', where=where)
-    return spans
+    spans = [_span(entity, where) for entity in entities or ()]
+    edges = {0, len(text), *(edge for span in spans for edge in span[:2])}
+    for number, char in enumerate(text):
+        if char.isspace() or _is_punctuation(char):
+            edges.update((number, number + 1))
+    words = [each for each in itertools.pairwise(sorted(edges)) if text[slice(*each)].strip()]
+    starts, labels = [start for start, _ in words], {}
+    for first, last, label in spans:
+        inside = [start for start in starts if first <= start < last <= len(text)]
+        if not inside or not labels.keys().isdisjoint(inside):
+            problem = f'{first} to {last} is no part of the text, or of another entity, too'
+            raise InputError(problem, where=where)
+        labels.update((start, f'{"I" if n else "B"}-{label}') for n, start in enumerate(inside))
+    labels = None if entities is None else [labels.get(start, OUTSIDE) for start in starts]
+    return [text[slice(*each)] for each in words], labels
+
+
+def _span(entity, where):
+    """Return the start, end and label of an entity in a text."""
+    span = entity
+    if isinstance(entity, dict):
+        span = [entity.get(find_column(entity, names)) for names in _SPAN]
+    kinds = [type(part) for part in span] if isinstance(span, (list, tuple)) else []
+    if kinds != [int, int, str]:
+        raise InputError(f'start, end and label are expected: {entity!r:.80}', where=where)
+    return span

@@ -83,6 +83,53 @@ def test_bad_rows_are_refused(row):
     assert 'row 1' in str(caught.value)
 
 
+TEXT, SPANS = 'Jo (AT&T) in New York.', [(4, 8, 'ORG'), (13, 21, 'LOC'), (0, 2, 'PER')]
+OFFSETS = [{'id': 1, 'start_offset': s, 'end_offset': e, 'label': k} for s, e, k in SPANS]
+STARTS = [{'start': s, 'end': e, 'label': k} for s, e, k in SPANS]
+TOLD = [
+    {'text': TEXT, 'label': [list(span) for span in SPANS]},  # Doccano's
+    {'id': 1, 'text': TEXT, 'entities': OFFSETS, 'relations': []},
+    {'text': TEXT, 'tokens': [{'text': 'Jo', 'start': 0}], 'spans': STARTS, 'answer': 'accept'},
+    {'text': TEXT, 'ents': STARTS, 'tokens': [{'id': 0}]},  # spaCy's
+    (TEXT, {'entities': SPANS}),
+    {'id': 1, 'Satz': TEXT, 'Namen': SPANS},
+]
+
+
+@pytest.mark.parametrize('row', TOLD)
+def test_texts_with_entities(tmp_path, row):
+    options = {'text_column': 'satz', 'label_column': 2} if 'Satz' in row else {}
+    ignored = [{**row, 'answer': 'ignore'}] if 'answer' in row else []
+    labels, rows = read([row, *ignored, row], **options)
+    assert labels == ['O', 'B-LOC', 'B-ORG', 'B-PER', 'I-LOC', 'I-ORG']
+    words = 'Jo/PER ( AT/ORG & T ) in New/LOC York .'.split()
+    assert rows[0][0] == [word.split('/')[0] for word in words] and rows[0] == rows[1]
+    entities = ['B-PER', 'O', 'B-ORG', 'I-ORG', 'I-ORG', 'O', 'O', 'B-LOC', 'I-LOC', 'O']
+    assert rows[0][1] == entities
+    if isinstance(row, dict):
+        (tmp_path / 'rows.jsonl').write_text(json.dumps(row))
+        assert read(str(tmp_path / 'rows.jsonl'), **options) == (labels, rows[:1])
+
+
+@pytest.mark.parametrize(
+    'span', [(0, 3), (0, 99, 'X'), (3, 3, 'X'), (-5, 2, 'X'), (0, 2, 'X'), ('0', '2', 'X'), 7]
+)
+def test_bad_entities_are_refused(span):
+    with pytest.raises(InputError) as caught:
+        read([{'text': TEXT, 'spans': []}, {'text': TEXT, 'spans': [*SPANS, span]}])
+    assert caught.value.where.line == 1
+
+
+def test_the_columns_of_files_are_numbers(tmp_path):
+    (tmp_path / 'in.txt').write_text('N Jo B-PER\nV is O\n')
+    expected = ['O', 'B-PER'], [(['Jo', 'is'], ['B-PER', 'O'])]
+    for column in ({'text_column': 1}, {'word_column': '-2', 'label_column': 2}):
+        assert read(str(tmp_path / 'in.txt'), **column) == expected
+    with pytest.raises(InputError) as caught:
+        read(str(tmp_path / 'in.txt'), label_column='tags')
+    assert caught.value.field == 'label_column'
+
+
 @pytest.mark.parametrize(('text', 'columns'), [(GERMEVAL, (1, 2)), (CONLLU, (1, 3))])
 def test_comments_ranges_and_empty_nodes(tmp_path, text, columns):
     path, out = tmp_path / 'in.tsv', tmp_path / 'out.tsv'

@@ -48,7 +48,26 @@ def test_words_that_the_tokenizer_drops_have_no_place(tokenizer):
     tokens = tokenizer.convert_ids_to_tokens(samples[0].input_ids)
     assert tokens == ['[CLS]', 'a', '[UNK]', 'b', '[SEP]']
     assert samples[0].positions.tolist() == [1, 2, 3] and samples[0].label is None
-    assert samples.words.tolist() == [0, 2, 3]
+    assert samples.words[0].tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    'labels, given, expected',
+    [
+        ('O B-X I-X', 'B-X I-X O', 'B-X I-X I-X I-X O O O O'),
+        ('O B-X I-X E-X S-X', 'S-X S-X O', 'B-X I-X E-X S-X O O O O'),
+        ('O B-X I-X L-X U-X', 'B-X L-X O', 'B-X I-X I-X L-X O O O O'),
+        ('N V', 'N V N', 'N N N V N N N N'),
+        ('O B-X', 'B-X O B-X', 'B-X -100 -100 O B-X -100 -100 -100'),  # which it can't learn
+    ],
+)
+def test_parts_of_words_go_on_with_the_words_entity(tokenizer, labels, given, expected):
+    """Punctuation parts words, as it does where a pipeline reads the text."""
+    labels, names = labels.split(), [*labels.split(), '-100']
+    row = sentence('a-b cx e.f.', given.split())
+    samples = encode_sentences([row], tokenizer, labels, 16)
+    assert samples.words[0].tolist() == [0, 0, 0, 1, 2, 2, 2, 2]
+    assert [names[number] for number in samples[0].label] == expected.split()
 
 
 @pytest.mark.parametrize('max_len', [3, 4, 5, 8, 13, 40])
@@ -106,6 +125,8 @@ def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
 def test_labels():
     sentences = [sentence('a b', ['I-PER', 'O']), sentence('a', ['B-LOC'])]
     assert tagging.labels_of_sentences(sentences) == ['O', 'B-LOC', 'I-PER']
+    parted = [sentence('a-b c', ['B-LOC', 'S-X'])]
+    assert tagging.labels_of_sentences(parted) == ['B-LOC', 'I-LOC', 'S-X']
     assert has_entities(['O', 'B-LOC', 'I-PER']) and has_entities(['S-X', 'E-X', 'U-X', 'L-X'])
     for labels in (['O'], ['NN', 'VB'], ['B-LOC', 'NN'], ['B-']):
         assert not has_entities(labels)
