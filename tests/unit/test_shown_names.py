@@ -21,6 +21,7 @@ NAMES = [
 #: defaults that the changelog says are others, or that say the same in another way
 OTHER_DEFAULTS = {
     '--engine': 'auto',
+    **dict.fromkeys(['--word_column', '--label_column', '--text_field']),  # of files as before
     '--lr': 5e-5,
     '--learning_rate': 5e-5,
     '--layers': [-1, -2, -3, -4],
