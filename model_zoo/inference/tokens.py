@@ -63,8 +63,8 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
     for (text, _), encoding in zip(pairs, encodings):
         windows = even_windows(len(encoding), room)
         if stride is not None:
-            spans = split_windows(len(encoding), room, room - stride) or [(0, 0)]
-            windows = [Window(n, n + length, n, n + length) for n, length in spans]
+            windows = split_windows(len(encoding), room, room - stride) or [(0, 0)]
+            windows = [Window(n, n + length, n, n + length) for n, length in windows]
         if meter is not None:
             meter.add('max_rows', len(windows))
             meter.add('max_tokens', sum(special + each.stop - each.start for each in windows))

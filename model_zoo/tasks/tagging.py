@@ -77,11 +77,9 @@ class Sentence(NamedTuple):
         return ' '.join(self.words) if self.spelling is None else self.spelling
 
     def ends(self):
-        """Return where the words end in the text, an array."""
-        text, ends = self.text, [0]
-        for word in self.words:
-            ends.append(text.index(word, ends[-1]) + len(word))
-        return np.array(ends[1:])
+        """Return where each word ends in the text."""
+        text, end = self.text, 0
+        return [end := text.index(word, end) + len(word) for word in self.words]
 
 
 class Sentences(list):
@@ -496,7 +494,7 @@ class TaggingTask(Task):
 # usual names of columns: of words and their labels, of a text's entities, and of their parts
 _WORDS = (('words',), ('tokens',))
 _LABELS = ('labels', 'tags', 'ner_tags', 'pos_tags', 'upos', 'chunk_tags')
-_ENTITIES = ('spans', 'entities', 'ents', 'label', 'labels')
+_SPANS = ('spans', 'entities', 'ents')
 _SPAN = (('start', 'start_offset'), ('end', 'end_offset'), ('label',))
 
 
@@ -510,10 +508,11 @@ def _read_records(source, segment, text_column=None, label_column=None, encoding
     for where, row in read_records(source, parts, segment, encoding=encoding):
         if not sentences:
             wanted, usual = text_column and [text_column], (*_WORDS, *TEXTS)
-            names = [name for name in row if wanted or not _has_dicts(row[name])]
-            (words_column,) = choose_columns(names, wanted, usual, 'text_column', where)
+            if find_column(row, _SPANS):
+                usual = *TEXTS, *_WORDS  # the tools' tokens are no words
+            (words_column,) = choose_columns(row, wanted, usual, 'text_column', where)
             is_text = isinstance(row[words_column], str)
-            column = find_column(row, _ENTITIES if is_text else _LABELS)
+            column = find_column(row, (*_SPANS, 'label', 'labels') if is_text else _LABELS)
             if label_column is not None and (segment != 'test' or label_column in row):
                 (column,) = choose_columns(row, [label_column], (), 'label_column', where)
         words, labels, text = row.get(words_column), row.get(column), None
@@ -522,8 +521,8 @@ def _read_records(source, segment, text_column=None, label_column=None, encoding
                 continue
             text, (words, labels) = words, _words_of_text(words, labels, where)
         if words is None or isinstance(words, str) or not len(words):
-            kind = 'text' if is_text else 'list of words'
-            raise InputError(f'a {kind} is expected: {words!r:.80}', where=where)
+            problem = f'a {"text" if is_text else "list of words"} is expected: {words!r:.80}'
+            raise InputError(problem, where=where)
         if labels is not None:
             is_list = not isinstance(labels, str) and len(labels) == len(words)
             if not is_list or not all(isinstance(each, (str, numbers.Integral)) for each in labels):
@@ -535,10 +534,6 @@ def _read_records(source, segment, text_column=None, label_column=None, encoding
             raise InputError('all sentences must have labels, or none', where=where)
         sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences), text))
     return sentences, given, column
-
-
-def _has_dicts(value):
-    return isinstance(value, (list, tuple)) and any(isinstance(each, dict) for each in value)
 
 
 def _words_of_text(text, entities, where):

@@ -1,12 +1,10 @@
 """Words with labels: features, windows, batches, predictions and scores."""
 
-import mxnet as mx
 import numpy as np
 import pytest
 from tiny import SPECIAL
 
 from bert import BertTokenizer
-from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.inference.entities import has_entities
 from model_zoo.tasks import tagging
@@ -97,29 +95,6 @@ def test_bad_input(tokenizer):
     bad = Sentence(('a', 'b', 'c'), ('O', 'O', 'B-LOC'), 7)
     with pytest.raises(InputError):
         encode([bad], tokenizer, 9)
-
-
-def random_features(tokenizer, labelled=True):
-    rng = np.random.RandomState(0)
-    sentences = []
-    for _ in range(37):
-        size = rng.randint(1, 40)
-        words = tuple(rng.choice(list('abcdefgh')) + 'x' * rng.randint(0, 2) for _ in range(size))
-        labels = tuple(LABELS['adg'.find(word[0]) + 1 and 1] for word in words)
-        sentences.append(Sentence(words, labels if labelled else None, 1))
-    return sentences, encode(sentences, tokenizer, 20)
-
-
-@pytest.mark.parametrize('labelled', [True, False])
-def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
-    sentences, features = random_features(tokenizer, labelled)
-    loader = BucketedLoader(features, 5, pad_val=0)
-    assert (next(iter(loader)).labels is None) != labelled
-    # a "model" that says which token a piece is
-    outputs = tagging.predict_words(lambda batch: mx.nd.one_hot(batch.words, len(TOKENS)), loader)
-    words = [word for each in sentences for word in each.words]
-    assert outputs.shape == (len(words), len(TOKENS)) and outputs.dtype == np.float32
-    assert [TOKENS[number] for number in outputs.argmax(axis=-1)] == [word[0] for word in words]
 
 
 def test_labels():
