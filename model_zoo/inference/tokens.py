@@ -82,7 +82,7 @@ def _pieces(tokenizer, text, encoding, learned):
     Words are the tokenizer's; in a foreign model of bytes what blanks part, as in transformers.
     Learned words end at punctuation, too, as those of word pieces do.
     """
-    before, number, pieces = None, 0, []
+    before, place, number, pieces = None, 0, 0, []
     by_blanks = tokenizer.has_bytes and not learned
     for token, (start, end), word in zip(encoding, encoding.offsets, encoding.word_ids):
         if text[start:end].startswith(' '):
@@ -92,8 +92,9 @@ def _pieces(tokenizer, text, encoding, learned):
         if by_blanks:
             number += not start or any(map(str.isspace, edge))
         else:
-            number += word != before or (learned and any(map(_is_punctuation, edge)))
-        before = word
+            parted = learned and start > place and any(map(_is_punctuation, edge))
+            number += word != before or parted
+        before, place = word, start
         pieces.append((token, (start, end), number))
     return pieces
 

@@ -58,7 +58,7 @@ class Sentence(NamedTuple):
     line : int
         Number of the first word's line in the file, from 1.
     spelling : str, optional
-        The text; by default the words with blanks between them.
+        The text; by default the words with blanks between them, but none before a full stop.
     """
 
     words: tuple[str, ...]
@@ -74,12 +74,16 @@ class Sentence(NamedTuple):
     @property
     def text(self):
         """The text that a model reads."""
-        return ' '.join(self.words) if self.spelling is None else self.spelling
+        return self.spelling or _NO_BLANKS.sub('', ' '.join(self.words))
 
     def ends(self):
         """Return where each word ends in the text."""
         text, end = self.text, 0
         return [end := text.index(word, end) + len(word) for word in self.words]
+
+
+# between words that stand together in a text
+_NO_BLANKS = re.compile(r'(?<=[^\s\]]) (?=[.,;:!?)](?: |$))|(?<=\() ')
 
 
 class Sentences(list):

@@ -7,9 +7,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from variant_models import make_roberta
 
 import model_zoo
-from bert import BertForMaskedLM, BertTokenizer
+from bert import BertForMaskedLM, BertTokenizer, RobertaForTokenClassification
 from model_zoo.opening import open_model
 
 transformers = pytest.importorskip('transformers')
@@ -168,6 +169,17 @@ def test_token_classification(folder_of, strategy):
         whole = their_pipeline('ner', folder, stride=100, **options)
         whole.tokenizer.model_max_length = 512
         assert_alike(ours(LONG, stride=100, **options), whole(LONG))
+
+
+@pytest.mark.parametrize('strategy', ['none', 'simple', 'first', 'average', 'max'])
+def test_words_of_byte_pairs(tmp_path, strategy):
+    model, tokenizer = make_roberta(tmp_path)
+    block = tiny.initialized(RobertaForTokenClassification(model.config, num_labels=5))
+    block.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
+    options = {'aggregation_strategy': strategy, 'ignore_labels': []}
+    ours, theirs = model_zoo.pipeline(str(tmp_path)), their_pipeline('ner', str(tmp_path))
+    texts = ["don't stop", 'the U.N. and AT&T', 'a  b, c; d', ' lead', "O'Neil (in Paris)."]
+    assert_alike(ours(texts, **options), theirs(texts, **options))
 
 
 @pytest.mark.parametrize('options', [{}, {'top_k': 2}, {'targets': ['cat', 'dog', 'house']}])

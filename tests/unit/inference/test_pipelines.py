@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tiny
 from tiny_models import LENGTH, WORDS
+from variant_models import make_roberta
 
 import bert
 import model_zoo
@@ -114,6 +115,20 @@ def test_a_model_trained_on_words_answers_in_words(tmp_path):
     pieces = tagger(text, ignore_labels=[], aggregation_strategy='none')
     assert [each['word'] for each in pieces] == ['the', 'cat', '##s', 'sleep']
     assert {each['start'] for each in found} <= {0, 4, 9}  # of words
+
+
+@pytest.mark.parametrize(
+    ('task', 'starts'), [(None, {0, 6, 13}), ('tagging', {0, 3, 4, 6, 7, 11, 13})]
+)
+def test_words_of_byte_pairs(tmp_path, task, starts):
+    """Blanks part a foreign model's, as in transformers; punctuation those of a training here."""
+    model, tokenizer = make_roberta(tmp_path)
+    block = tiny.initialized(bert.RobertaForTokenClassification(model.config, num_labels=9), 0.9)
+    block.config.extras['finetuning_task'] = task
+    block.save_pretrained(str(tmp_path), tokenizer)
+    tagger = model_zoo.pipeline('token-classification', str(tmp_path))
+    found = tagger("don't (stop) now", aggregation_strategy='first', ignore_labels=[])
+    assert {0} < {each['start'] for each in found} <= starts
 
 
 @pytest.mark.parametrize('scores', [[3.0, -2.0, 0.5], [-1.0, -2.0, -3.0]])

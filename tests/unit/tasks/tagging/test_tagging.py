@@ -68,6 +68,14 @@ def test_parts_of_words_go_on_with_the_words_entity(tokenizer, labels, given, ex
     assert [names[number] for number in samples[0].label] == expected.split()
 
 
+def test_texts_have_blanks_where_people_write_them():
+    words = tuple("He , ( of AT&T ) , is n't in U.N. ; why ?".split())
+    text = "He, (of AT&T), is n't in U.N.; why?"
+    row = Sentence(words, None, 1)
+    assert row.text == text
+    assert all(text[:end].endswith(word) for word, end in zip(words, row.ends()))
+
+
 @pytest.mark.parametrize('max_len', [3, 4, 5, 8, 13, 40])
 def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
     caplog.set_level('INFO')
