@@ -61,8 +61,9 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
     special, pairs = len(tokenizer.with_special_tokens([])[0]), [(text, None) for text in texts]
     encodings, room = tokenizer.encode_pairs(pairs, UNLIMITED, False), max_length - special
     for (text, _), encoding in zip(pairs, encodings):
-        windows = even_windows(len(encoding), room)
-        if stride is not None:
+        if stride is None:
+            windows = even_windows(len(encoding), room)
+        else:
             windows = split_windows(len(encoding), room, room - stride) or [(0, 0)]
             windows = [Window(n, n + length, n, n + length) for n, length in windows]
         if meter is not None:
@@ -77,23 +78,21 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
 
 
 def _pieces(tokenizer, text, encoding, learned):
-    """Return the `pieces` of `Tokens`; none begins with the blank before its word.
+    """Return (id, place, number of the word) of each token; blanks before words aren't in places.
 
     Words are the tokenizer's; in a foreign model of bytes what blanks part, as in transformers.
     Learned words end at punctuation, too, as those of word pieces do.
     """
-    before, place, number, pieces = None, 0, 0, []
+    pieces, number, before, place = [], 0, None, 0
     by_blanks = tokenizer.has_bytes and not learned
     for token, (start, end), word in zip(encoding, encoding.offsets, encoding.word_ids):
-        if text[start:end].startswith(' '):
-            start += 1
-            end = max(end, start + 1)  # a lone blank belongs to the next character
+        if text[start:end].startswith(' '):  # a lone blank belongs to the next character
+            start, end = start + 1, max(end, min(start + 2, len(text)))
         edge = text[max(start - 1, 0) : start + 1]
         if by_blanks:
-            number += not start or any(map(str.isspace, edge))
-        else:
-            parted = learned and start > place and any(map(_is_punctuation, edge))
-            number += word != before or parted
+            number += not start or edge.strip() != edge
+        elif word != before or (learned and start > place and any(map(_is_punctuation, edge))):
+            number += 1
         before, place = word, start
         pieces.append((token, (start, end), number))
     return pieces

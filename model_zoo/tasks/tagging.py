@@ -33,7 +33,7 @@ from ..records import (
     read_records,
 )
 from ..tokenization.basic import _is_punctuation
-from ..training.objective import Objective, outputs_of
+from ..training.objective import outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .scores import class_report, cross_entropies, error_analysis, table_report, usual_row
@@ -110,7 +110,7 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
                 width = len(fields)
                 if len({c % width for c in columns if -width <= c < width}) < len(columns):
                     problem = (
-                        f'`word_column` {columns[0]} and `label_column` {columns[-1]} must be two '
+                        f'`text_column` {columns[0]} and `label_column` {columns[-1]} must be two '
                         f'of {width} columns, from 0; `no_test_labels` is for files without labels'
                     )
                     raise InputError(problem, where=where)
@@ -124,7 +124,7 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
     if all(_NUMBER.fullmatch(word) for sentence in sentences for word in sentence.words):
-        columns = '`word_column` and `label_column` are 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
+        columns = '`text_column` and `label_column` are 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
         raise InputError(f'{path}: column {word_column} numbers the words; {columns}')
     return sentences
 
@@ -314,29 +314,6 @@ def _as_iobes(sentences):
     ]
 
 
-def predict_words(forward, loader, guard=None):
-    """Compute the scores of the labels of words' parts, each from the window that decides on it.
-
-    Parameters
-    ----------
-    forward : callable
-        ``forward(batch) -> NDArray`` of shape (batch, length, labels).
-
-    Returns
-    -------
-    numpy.ndarray, shape (parts of all sentences, labels), float32
-    """
-    positions = [sample.positions for sample in loader.samples]
-    bounds = np.cumsum([0, *map(len, positions)])
-    result = None
-    for batch, scores in outputs_of(forward, loader.epoch(0), guard):
-        if result is None:
-            result = np.zeros((bounds[-1], scores.shape[-1]), np.float32)
-        for index, rows in zip(batch.indices, scores.astype('float32').asnumpy()):
-            result[bounds[index] : bounds[index + 1]] = rows[positions[index]]
-    return result
-
-
 def _marked(words, number):
     """Return a word marked among its neighbours."""
     shown = [*words[max(number - 12, 0) : number], f'[{words[number]}]']
@@ -417,13 +394,16 @@ class TaggingTask(Task):
         return encode_sentences(rows, tokenizer, *options)
 
     def objective(self, model, data):
-        def terms(batch):
-            return [self.loss(model, batch)]
-
-        return Objective(terms, lambda batch: (batch.count,), unit='words')
+        by_example = super().objective(model, data)
+        return by_example._replace(counts=lambda batch: (batch.count,), unit='words')
 
     def predict(self, forward, data, guard=None):
-        return predict_words(forward, data.loader, guard)
+        """Return the scores of the labels of all parts of words, (parts, labels), float32."""
+        found = [None] * len(data.samples)
+        for batch, scores in outputs_of(forward, data.loader, guard):
+            for number, rows in zip(batch.indices, scores.astype('float32').asnumpy()):
+                found[number] = rows[data.samples[number].positions]
+        return np.concatenate(found)
 
     def _parts(self, data, numbers):
         """The labels of each sentence's parts."""
