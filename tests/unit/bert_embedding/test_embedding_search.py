@@ -72,3 +72,15 @@ def test_command(tiny_dir, tmp_path, capsys, is_json, monkeypatch):
     search(capsys, *argv, *table)
     assert (tmp_path / 'hits.tsv').read_text().startswith('score\tline\tquery\ttext\n')
     assert len(list(tmp_path.glob('corpus.*.npy'))) == 1
+
+
+def test_columns_of_the_corpus_and_of_the_queries(tiny_dir, tmp_path, capsys):
+    corpus, queries = tmp_path / 'corpus.csv', tmp_path / 'queries.csv'
+    corpus.write_text('\n'.join(['id,body', *(f'1,{text}' for text in TEXTS)]))
+    queries.write_text('question,id\ncalled bert,1\n')
+    argv = [tiny_dir, '--corpus', corpus, '--top_k', 1, '--no_cache']
+    hits = search(capsys, *argv, 'called bert', '--text_column', 'body')
+    assert [hit['text'] for hit in hits] == ['called bert']
+    assert search(capsys, *argv, 'called bert', '--text_field', 1) == hits
+    named = ['--file', queries, '--text_column', 'question', '--text_field', 'body']
+    assert search(capsys, *argv, *named) == hits
