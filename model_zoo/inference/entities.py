@@ -32,7 +32,7 @@ def marks_of(labels):
 
 
 def labels_of_parts(label, count, marks=MARKS):
-    """Return the labels of a word's parts: an entity that the first one begins goes on."""
+    """Return the labels of a word's parts: they continue the entity that the first one begins."""
     mark, _ = entity_parts(label, marks)
     if count < 2 or not mark:
         return [label] * count
