@@ -45,7 +45,7 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
     """
     check_room(max_length, 2)
     numbers = {IGNORED: NO_LABEL, **{label: number for number, label in enumerate(labels)}}
-    marks, samples, found, long = marks_of(labels), Samples(), [], 0
+    marks, samples, found, long, missing = marks_of(labels), Samples(), [], 0, set()
     texts = [sentence.text for sentence in sentences]
     for sentence, rows in zip(sentences, token_rows(tokenizer, texts, max_length, learned=True)):
         for position, name in enumerate(sentence.labels or ()):
@@ -60,8 +60,9 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
         if sentence.labels is not None:
             sizes = np.bincount(words, minlength=len(sentence.words)).tolist()
             parts = map(labels_of_parts, sentence.labels, sizes, itertools.repeat(marks))
-            parts = [numbers.get(part, NO_LABEL) for part in itertools.chain.from_iterable(parts)]
-            label = np.array(parts, np.int32)
+            parts = list(itertools.chain.from_iterable(parts))
+            label = np.array([numbers.get(part, NO_LABEL) for part in parts], np.int32)
+            missing.update(set(parts).difference(numbers))
         for row in rows:
             start, stop = stop, stop + len(row.about[0])
             part = slice(*np.searchsorted(begins, (start, stop)))
@@ -74,6 +75,9 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
     if long:
         shown = source, long, len(sentences), max_length - 2
         logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
+    if missing:
+        shown = source, ', '.join(sorted(missing))
+        logger.warning('%s: parts of words are not learned, since no label is %s', *shown)
     samples.words = found
     return samples
 

@@ -59,13 +59,14 @@ def test_words_that_the_tokenizer_drops_have_no_place(tokenizer):
         ('O B-X', 'B-X O B-X', 'B-X -100 -100 O B-X -100 -100 -100'),  # which it can't learn
     ],
 )
-def test_parts_of_words_go_on_with_the_words_entity(tokenizer, labels, given, expected):
+def test_parts_of_words_continue_its_entity(tokenizer, labels, given, expected, caplog):
     """Punctuation parts words, as it does where a pipeline reads the text."""
     labels, names = labels.split(), [*labels.split(), '-100']
     row = sentence('a-b cx e.f.', given.split())
     samples = encode_sentences([row], tokenizer, labels, 16)
     assert samples.words[0].tolist() == [0, 0, 0, 1, 2, 2, 2, 2]
     assert [names[number] for number in samples[0].label] == expected.split()
+    assert ('I-X' in caplog.text) == ('-100' in expected)
 
 
 def test_texts_have_blanks_where_people_write_them():
