@@ -98,7 +98,7 @@ def _pieces(tokenizer, text, encoding, learned):
     return pieces
 
 
-class TokenClassification(_Windowed):
+class TokenClassification(Pipeline):
     """Labels of a text's tokens, such as named entities.
 
     The result is a list of dicts in the order of the text, depending on `aggregation_strategy`:
