@@ -135,6 +135,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
     word_prefix = ''
     pretrained_max_len = 512
     _aligned = _Symbols
+    _gap = re.compile('\n')  # ftfy looks at whole lines
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         self.nlp, self.fix_text = _spacy_and_ftfy()

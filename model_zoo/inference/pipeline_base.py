@@ -2,6 +2,8 @@
 
 import functools
 import itertools
+import re
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, overload
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
+from ..tokenization.tokenizer import GAP
 from ..util.arrays import pad_rows
 from ..util.fields import CallOptions
 from .mxnet_engine import MXNetEngine
@@ -35,6 +38,9 @@ ITEMS_TOGETHER = 256
 POOL_TOKENS, POOL_ITEMS = 32768, 768
 #: bytes of a number in JSON
 NUMBER = 24
+#: most characters of a word of a request
+MOST_WORD = 10_000
+_UP_TO_A_GAP = re.compile(f'.*(?:{GAP})', re.DOTALL)
 
 # -- what a call may cost -------------------------------------------------------------------------
 
@@ -44,16 +50,37 @@ class TooLargeError(InputError):
 
 
 class Meter:
-    """Counts what a call needs, and refuses it as soon as that is above a limit."""
+    """Counts what a call needs, and refuses it as soon as that is above a limit.
 
-    def __init__(self, **limits):
-        self._left = limits
+    Parameters
+    ----------
+    end : float
+        Of ``time.monotonic()``; a call that isn't prepared by then is a TimeoutError. The event
+        loop sets it to 0 when nobody waits for the call any more.
+    **limits
+        The most that a call may need, by the names of the server's settings.
+    """
+
+    def __init__(self, end, **limits):
+        self.end, self._left = end, limits
 
     def add(self, limit, count):
         """Count something that the server's setting `limit` is about."""
+        if time.monotonic() > self.end:
+            raise TimeoutError('the time for the request is over')
         self._left[limit] -= count
         if self._left[limit] < 0:
             raise TooLargeError(f'the request exceeds `{limit}`: ask for less at once')
+
+    def add_text(self, text):
+        """Count a text's characters; a word that can't be read in parts is refused."""
+        self.add('max_body', len(text))
+        position = 0
+        while position + MOST_WORD <= len(text):
+            found = _UP_TO_A_GAP.match(text, position, position + MOST_WORD)
+            if found is None:
+                raise TooLargeError(f'a word has more than {MOST_WORD} characters')
+            position = found.end()
 
 
 class Row(NamedTuple):
@@ -250,7 +277,8 @@ class Pipeline:
                 pairs.append((text, pair))
                 if meter is not None:
                     meter.add('max_rows', 1)
-                    meter.add('max_body', len(text) + len(pair or ''))
+                    meter.add_text(text)
+                    meter.add_text(pair or '')
             counts.append(len(pairs) - before)
         rows, reduce = [], self._reduced and functools.partial(self._reduced, options=options)
         for encoding in self.tokenizer.encode_pairs(pairs, max_length or self.max_length):

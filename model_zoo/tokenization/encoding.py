@@ -276,7 +276,8 @@ def call_rust(function, *args, **kwargs):
 
 def encode_rust(rust, batch, fast=False, **kwargs):
     """Return the library's encodings of a batch; `fast` ones have only ids."""
-    if len(batch) == 1:  # without starting the library's threads
+    # a single short text needs no threads; other threads stand still meanwhile
+    if len(batch) == 1 and len(batch[0]) < 10_000:
         return [call_rust(rust.encode, batch[0], add_special_tokens=False, **kwargs)]
     encode = rust.encode_batch_fast if fast else rust.encode_batch
     return call_rust(encode, batch, add_special_tokens=False, **kwargs)

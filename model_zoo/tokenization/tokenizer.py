@@ -51,6 +51,11 @@ TokenizerType = TypeVar('TokenizerType')
 
 # Most texts and characters that are tokenized together: some 100 bytes for each.
 _TEXTS, _CHARACTERS = 1024, 2**20
+# Of a text that will be cut, only a beginning is read that is expected to be long enough. Its last
+# pieces may differ from the whole text's, so some are to spare.
+_CHARACTERS_A_PIECE, _SPARE = 8, 64
+#: where a text can end early, with the same pieces up to there: white space, or CJK punctuation
+GAP = r'\s|(?<=[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f])'
 
 
 def _special(role):
@@ -133,6 +138,8 @@ eos_token_id : int or None
     _aligned = AlignedPieces
     #: whether a text's ids are the ids of its parts between white space, one after the other
     splits_at_spaces = False
+    #: where a text can end early
+    _gap = re.compile(GAP)
 
     def __init__(self, source, special_tokens=None, max_len=None):
         self._set_up(open_rust(source), special_tokens, max_len)
@@ -434,6 +441,19 @@ eos_token_id : int or None
             found.update(zip(apart, encoded))
         return [kind(found[n].ids, found[n], texts[n], self) for n, kind in enumerate(kinds)]
 
+    def _first_pieces(self, texts, count):
+        """Return the pieces of each text, or more than `count` from the beginning of a long one."""
+        most = count + _SPARE
+        parts = [_beginning(text, _CHARACTERS_A_PIECE * most, self._gap) for text in texts]
+        found = self._pieces(parts)
+        for number, (text, part) in enumerate(zip(texts, parts)):
+            size = _CHARACTERS_A_PIECE * most
+            while len(part) < len(text) and len(found[number].ids) < most:
+                size *= 4
+                part = _beginning(text, size, self._gap)
+                [found[number]] = self._pieces([part])
+        return found
+
     def ids_of(self, texts):
         """Return the ids of each text without special tokens; the fastest way for large corpora."""
         return [pieces.ids for pieces in self._pieces(texts, fast=True)]
@@ -470,7 +490,8 @@ eos_token_id : int or None
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """
-        [row] = self.encode_pairs([(text, pair)], max_length, add_special_tokens, **special)
+        pairs = [(text, pair)]
+        [row] = self.encode_pairs(pairs, max_length, add_special_tokens, True, **special)
         return row
 
     @property
@@ -526,7 +547,7 @@ eos_token_id : int or None
         if len(others) != len(texts):
             raise InputError(f'{len(texts)} texts, but {len(others)} pairs')
         pairs = list(zip(texts, others))
-        rows = [*self.encode_pairs(pairs, max_length, add_special_tokens, **special)]
+        rows = [*self.encode_pairs(pairs, max_length, add_special_tokens, True, **special)]
         if not pad:
             return BatchEncoding(rows, None, None)
         length = max(map(len, rows), default=0)
@@ -541,7 +562,9 @@ eos_token_id : int or None
             raise InputError('the vocabulary names no padding token: use pad=False, or name one')
         return BatchEncoding(rows, length, pad_id or 0)
 
-    def encode_pairs(self, pairs, max_length=None, add_special_tokens=True, **special):
+    def encode_pairs(
+        self, pairs, max_length=None, add_special_tokens=True, counts_lost=False, **special
+    ):
         """Yield the `Encoding` of each text or pair, see :meth:`encode`.
 
         Tasks and pipelines use this. A limited number of texts is tokenized together, which limits
@@ -551,6 +574,9 @@ eos_token_id : int or None
         ----------
         pairs : sequence of (str, str or None)
             A text, and the second text of a pair.
+        counts_lost : bool
+            Whether ``truncated`` counts all lost pieces, and ``words`` has all words. By default
+            only the beginning of a text that is much longer than `max_length` is read.
         max_length, add_special_tokens, **special
             As of :meth:`encode`.
         """
@@ -571,7 +597,11 @@ eos_token_id : int or None
         parts = [(index // _TEXTS, end // _CHARACTERS) for index, end in enumerate(ends)]
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
             texts, longest = [texts for _, texts in part], 0
-            pieces = iter(self._pieces([text for pair in texts for text in pair]))
+            flat = [text for pair in texts for text in pair]
+            if max_length is None or max_length >= UNLIMITED or counts_lost:
+                pieces = iter(self._pieces(flat))
+            else:
+                pieces = iter(self._first_pieces(flat, max_length))
             for pair in texts:
                 found = [next(pieces) for _ in pair]
                 ids = [each.ids for each in found]
@@ -811,6 +841,12 @@ def _as_id(value):
         if int(value) == value:
             return int(value)
     raise InputError(f'{value!r:.80} is not a token id')
+
+
+def _beginning(text, size, gap):
+    """Return a text up to the first gap behind `size` characters."""
+    found = gap.search(text, size) if len(text) > size else None
+    return text[: found.start()] if found else text
 
 
 def _cut(sizes, room):

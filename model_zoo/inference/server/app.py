@@ -6,9 +6,11 @@ import contextlib
 import hmac
 import json
 import logging
+import re
 import threading
 import time
 import types
+import uuid
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline_base import TooLargeError
@@ -18,10 +20,11 @@ from .service import Service, error_content
 from .settings import Settings
 from .worker import ClosedError, OverloadedError
 
-_log = logging.getLogger(__name__)
+_log, _access = logging.getLogger(__name__), logging.getLogger('model_zoo.access')
+_REQUEST_ID = re.compile(rb'[\x21-\x7e]{1,128}')
 
 #: paths that need no key
-OPEN_PATHS = ('/health', '/openapi.json', *page.PATHS.values())
+OPEN_PATHS = ('/health', '/ready', '/openapi.json', *page.PATHS.values())
 #: tasks whose models read two texts at once
 PAIR_TASKS = {
     'zero-shot-classification',
@@ -117,16 +120,22 @@ def _add_errors(app):
 
 def _add_state(app, models, metrics):
     """Add the routes about the server itself."""
-    from fastapi.responses import Response
+    from fastapi.responses import JSONResponse, Response
     from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
     @app.get('/health', tags=['server'])
     async def health():
-        """Status 200: the server answers; `status` is 'loading' until all models do."""
-        state = {'status': 'ok', 'models': [served.name for served in models]}
-        if models.waiting:
-            state.update(status='loading', loading=models.waiting)
-        return state
+        """Status 200: the server answers, with these models."""
+        return {'status': 'ok', 'models': [served.name for served in models]}
+
+    @app.get('/ready', tags=['server'])
+    async def ready():
+        """Status 200 if all models answer, else 503; the state of each model."""
+        states = {**{served.name: 'ready' for served in models}, **models.waiting}
+        content = {'status': 'loading' if models.waiting else 'ready', 'models': states}
+        if 'failed' in states.values():
+            content['status'] = 'failed'
+        return JSONResponse(content, 503 if models.waiting else 200)
 
     @app.get('/metrics', tags=['server'])
     async def counters():
@@ -185,20 +194,30 @@ def error_response(path, error, status=None, headers=None):
 
 
 class Gate:
-    """ASGI middleware that counts requests, and refuses those without the key."""
+    """ASGI middleware that counts and logs requests, and refuses those without the key.
+
+    Each answer has the header ``X-Request-Id``: the request's own, or a new one.
+    """
 
     def __init__(self, app, settings, metrics):
         self.app, self._key, self._metrics = app, settings.api_key, metrics
+        self._logs = settings.access_log
 
     async def __call__(self, scope, receive, send):
         if scope['type'] != 'http':
             await self.app(scope, receive, send)
             return
         begin, status = time.perf_counter(), None
+        number = dict(scope['headers']).get(b'x-request-id', b'')
+        if not _REQUEST_ID.fullmatch(number):
+            number = uuid.uuid4().hex.encode()
 
         async def watched_send(message):
             nonlocal status
             status = message.get('status', status)
+            if message['type'] == 'http.response.start':
+                headers = [*message.get('headers', ()), (b'x-request-id', number)]
+                message = {**message, 'headers': headers}
             await send(message)
 
         try:
@@ -215,7 +234,13 @@ class Gate:
         finally:
             route = getattr(scope.get('route'), 'path', 'unknown')
             self._metrics.requests.labels(route, status or 500).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - begin)
+            seconds = time.perf_counter() - begin
+            self._metrics.seconds.labels(route).observe(seconds)
+            if self._logs:
+                client, *_ = scope.get('client') or ['-']
+                request = f'{client} {scope["method"]} {scope["path"]!a:.200}'
+                state, number = status or 500, number.decode()
+                _access.info('%s %d %.0f ms, request %s', request, state, seconds * 1000, number)
 
     def _has_key(self, scope):
         from starlette.datastructures import Headers
@@ -225,7 +250,8 @@ class Gate:
         headers = Headers(scope=scope)
         given = headers.get('authorization', '')
         given = given[7:] if given[:7].lower() == 'bearer ' else headers.get('x-api-key', '')
-        return hmac.compare_digest(given.strip().encode(), self._key.encode())
+        # as Latin-1 a header's bytes are what the client sent: most send UTF-8
+        return hmac.compare_digest(given.strip().encode('latin-1'), self._key.encode())
 
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -254,6 +280,8 @@ class Metrics:
         self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
         text = 'Seconds of a batch.'
         self._batch_seconds = add(histogram, 'batch_seconds', text, buckets=SECONDS)
+        text = 'Seconds that a request waits for its model.'
+        self.waits = add(histogram, 'wait_seconds', text, buckets=SECONDS)
         text = 'Tokens that models have read, or a language model written.'
         self.tokens = add(counter, 'tokens', text)
         self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')

@@ -17,12 +17,12 @@ def add_routes(app, service):
     async def infer(name: str, request: Request):
         """Results of one text or of several, as Hugging Face's inference services return them."""
 
-        def prepare(body):
+        def prepare(body, meter):
             content, (model, task) = bodies.HuggingFace.of_json(body), _split(name, service.models)
             if service.models.get(model).is_writer:
                 options = bodies.Writing.read(content.all_parameters)
-                return _writing_call(service, model, content.inputs, options, content.stream)
-            return _call(service, model, task, content.inputs, content.all_parameters)
+                return _writing_call(service, meter, model, content.inputs, options, content.stream)
+            return _call(service, meter, model, task, content.inputs, content.all_parameters)
 
         return await service.respond(request, prepare)
 
@@ -34,7 +34,7 @@ def _split(path, models):
     return (name, task) if path not in known and name in known else (path, None)
 
 
-def _call(service, name, task, inputs, options):
+def _call(service, meter, name, task, inputs, options):
     first = inputs[0] if isinstance(inputs, list) and inputs else inputs
     if task is None and 'candidate_labels' in options:
         task = 'zero-shot-classification'
@@ -48,7 +48,7 @@ def _call(service, name, task, inputs, options):
         for name in ('truncate', 'return_tensors'):  # texts are cut, and answers JSON, in any case
             options.pop(name, None)
     is_list, is_nested = isinstance(inputs, list), pipeline.task == 'text-classification'
-    work = pipeline.prepare(inputs if is_list else [inputs], options, service.meter())
+    work = pipeline.prepare(inputs if is_list else [inputs], options, meter)
 
     def finish(outputs):
         results = list(pipeline.finish(work, outputs))
@@ -63,14 +63,14 @@ def _call(service, name, task, inputs, options):
     return Call(served, work, finish)
 
 
-def _writing_call(service, name, inputs, options, is_stream):
+def _writing_call(service, meter, name, inputs, options, is_stream):
     """Return the `Call` that continues texts."""
     prompts = inputs if isinstance(inputs, list) else [inputs]
     if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
         raise InputError('inputs must be a text or a list of texts')
     served = service.served(name, is_writer=True)
     checked = served.pipeline.checked(options.of_pipeline, {})
-    job = service.writing_job(served, prompts, checked, options.stop, options.truncate)
+    job = service.writing_job(served, prompts, checked, options.stop, meter, options.truncate)
     sequences = job.sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):
         raise InputError('a stream continues one text: num_return_sequences is 1')

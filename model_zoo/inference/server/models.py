@@ -67,9 +67,9 @@ def example_of(files):
     try:
         card = pathlib.Path(os.path.dirname(files.config or ''), 'README.md').read_text('utf-8')
         example = yaml.safe_load(re.split(r'^---$', card, flags=re.MULTILINE)[1])['widget'][0]
-        items = example.items()
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
-        return {}  # no card, not this project's card, or not YAML
+        items = list(example.items())
+    except Exception:  # no card, not this project's card, or anything at all: it is decoration
+        return {}
     found = {}
     for name, value in items:
         texts = value[: MOST[1]] if isinstance(value, list) else [value]
@@ -84,8 +84,8 @@ class Models:
 
     def __init__(self, pipelines, settings, metrics, later):
         self._settings, self._metrics, self._later, self._served = settings, metrics, {**later}, {}
-        #: name of a model that doesn't answer -> why
-        self.waiting = dict.fromkeys(later, 'it is being opened')
+        #: name of a model that doesn't answer -> 'loading' or 'failed'
+        self.waiting = dict.fromkeys(later, 'loading')
         for name, pipeline in pipelines.items():
             self._add(name, pipeline)
 
@@ -102,7 +102,7 @@ class Models:
             try:
                 self._add(name, self._later.pop(name)())
             except Exception as error:
-                self.waiting[name] = f'it could not be opened: {error}'
+                self.waiting[name] = 'failed'
                 _log.error('%s could not be opened: %s', name, error)
 
     def __iter__(self):
@@ -111,7 +111,8 @@ class Models:
     def get(self, name):
         """Return a model by its name."""
         if name in self.waiting:
-            raise LoadingError(f"the model {name} doesn't answer: {self.waiting[name]}")
+            why = {'loading': 'it is being opened', 'failed': "it couldn't be opened; see the log"}
+            raise LoadingError(f"the model {name} doesn't answer: {why[self.waiting[name]]}")
         NoSuchModelError.check('model', name, self._served)
         return self._served[name]
 

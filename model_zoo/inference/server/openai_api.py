@@ -18,7 +18,7 @@ def add_routes(app, service):
     async def embeddings(request: Request):
         """Vectors of texts, scaled to length 1."""
         return await service.respond(
-            request, lambda body: _embed(service, bodies.Embeddings.of_json(body))
+            request, lambda body, meter: _embed(service, meter, bodies.Embeddings.of_json(body))
         )
 
     @app.post(
@@ -27,16 +27,16 @@ def add_routes(app, service):
     async def completions(request: Request):
         """Text that continues a prompt."""
         return await service.respond(
-            request, lambda body: _complete(service, bodies.Completions.of_json(body))
+            request, lambda body, meter: _complete(service, meter, bodies.Completions.of_json(body))
         )
 
 
-def _embed(service, content):
+def _embed(service, meter, content):
     served = service.served(content.model, is_writer=False)
     pipeline, inputs = served.of_task('feature-extraction'), content.input
     is_float = content.encoding_format == 'float'
     options = {'return_tensors': not is_float, 'pooling': 'model', 'normalize': True}
-    work = pipeline.prepare(inputs, options, service.meter())
+    work = pipeline.prepare(inputs, options, meter)
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)
@@ -56,12 +56,12 @@ def _embed(service, content):
     return Call(served, work, finish)
 
 
-def _complete(service, content):
+def _complete(service, meter, content):
     """Return the `Call` that continues prompts."""
     served = service.served(content.model, is_writer=True)
     checked = served.pipeline.checked(content.of_pipeline, content.usual)
     stop = [content.stop] if isinstance(content.stop, str) else content.stop
-    job = service.writing_job(served, content.prompt, checked, stop)
+    job = service.writing_job(served, content.prompt, checked, stop, meter)
     head = {
         'id': f'cmpl-{uuid.uuid4().hex}',
         'object': 'text_completion',

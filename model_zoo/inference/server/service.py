@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import functools
 import json
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,8 +15,8 @@ from ...generation.search import streams_of
 from ..pipeline_base import Meter, TooLargeError
 from .worker import WritingJob
 
-#: threads that read requests and write answers
-THREADS = 4
+#: threads that read requests and write answers; those of more bytes than `LARGE` have one thread
+THREADS, LARGE = 4, 2**17
 
 
 class Call(NamedTuple):
@@ -40,15 +41,15 @@ class Service:
 
     def __init__(self, models, settings):
         self.models, self.settings = models, settings
-        #: makes the `Meter` of a request
-        self.meter = functools.partial(
-            Meter,
-            max_rows=settings.max_rows,
-            max_tokens=settings.max_tokens,
-            max_body=settings.max_body,
-            max_answer=settings.max_answer,
-        )
-        self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
+        make = concurrent.futures.ThreadPoolExecutor
+        # large requests wait for one another, not small ones for them
+        self._threads, self._one = make(THREADS, 'request'), make(1, 'large request')
+
+    def meter(self):
+        """Return the `Meter` of a request that begins now."""
+        names = 'max_rows', 'max_tokens', 'max_body', 'max_answer'
+        limits = {name: getattr(self.settings, name) for name in names}
+        return Meter(time.monotonic() + self.settings.timeout, **limits)
 
     async def read(self, request):
         """Return the body of a request, unless it is too large."""
@@ -66,43 +67,51 @@ class Service:
         raise TooLargeError(f'the request is larger than {most} bytes')
 
     async def respond(self, request, prepare):
-        """Respond to a request. Only waiting is done in the event loop."""
+        """Respond to a request. Only waiting is done in the event loop.
+
+        ``prepare(body, meter)`` makes its `Call`, or the answer itself, for JSON.
+        """
         from fastapi.responses import Response, StreamingResponse
 
-        loop = asyncio.get_running_loop()
-        call = await self.in_thread(prepare, await self.read(request))
+        loop, meter = asyncio.get_running_loop(), self.meter()
+        body = await self._within(self.read(request), meter)
+        submit = (self._one if len(body) > LARGE else self._threads).submit
+        call = await self._outputs(request, submit(prepare, body, meter), meter)
+        if not isinstance(call, Call):
+            return Response(pydantic_core.to_json(call), media_type='application/json')
         if call.events is not None:
             tokens = asyncio.Queue()  # which another thread fills
             call.work.on_token = functools.partial(loop.call_soon_threadsafe, tokens.put_nowait)
         future = call.served.worker.run(call.work)
         if call.events is not None:
-            events = _with_errors(call.events(self._stream(call.work, tokens)), request.url.path)
+            stream = self._stream(call.work, tokens, meter)
+            events = _with_errors(call.events(stream), request.url.path)
             return StreamingResponse(events, media_type='text/event-stream')
-        outputs = await self._outputs(request, future)
-        answer = await self.in_thread(
+        outputs = await self._outputs(request, future, meter)
+        finished = submit(
             lambda: pydantic_core.to_json(call.finish(outputs), inf_nan_mode='constants')
         )
+        answer = await self._outputs(request, finished, meter)
         return Response(answer, media_type='application/json')
 
-    async def _outputs(self, request, future):
-        """Await a worker's outputs; they aren't computed if the client goes before."""
+    async def _outputs(self, request, future, meter):
+        """Await a thread's result; it isn't computed if the client goes, or the time is over."""
         from starlette.requests import ClientDisconnect
 
         outputs = asyncio.wrap_future(future)
         gone = asyncio.ensure_future(request.receive())  # behind a body there is nothing else
         try:
             waiting = asyncio.wait({outputs, gone}, return_when=asyncio.FIRST_COMPLETED)
-            await self._within(waiting, self.settings.timeout)
+            await self._within(waiting, meter)
             if not outputs.done():
                 raise ClientDisconnect
             return outputs.result()
+        except BaseException:
+            meter.end = 0  # the thread stops at the next text
+            raise
         finally:
             outputs.cancel()
             gone.cancel()
-
-    def in_thread(self, function, *args):
-        """Run a slow function in a thread; await its result."""
-        return asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
     def served(self, name, is_writer):
         """Return the model of a name, if it takes requests; `is_writer`: it must write text."""
@@ -112,13 +121,14 @@ class Service:
         served.worker.check()
         return served
 
-    def writing_job(self, served, prompts, options, stop, truncate=None):
+    def writing_job(self, served, prompts, options, stop, meter, truncate=None):
         """Return a `WritingJob` within the server's limits.
 
         `options` are `checked` ones of the pipeline; of a prompt the last `truncate` tokens count.
         """
-        meter, pipeline, ids = self.meter(), served.pipeline, []
+        pipeline, ids = served.pipeline, []
         for prompt in prompts:
+            meter.add_text(prompt)
             ids.append(pipeline.encode_prompt(prompt)[-truncate if truncate else None :])
             meter.add('max_tokens', len(ids[-1]))
         counts = [pipeline.new_tokens(each, options) for each in ids]
@@ -132,23 +142,22 @@ class Service:
             raise TooLargeError(f'the request asks for {problem}')
         return job
 
-    async def _stream(self, job, tokens):
+    async def _stream(self, job, tokens, meter):
         """Yield the tokens of a submitted job as they come."""
         loop = asyncio.get_running_loop()
         job.future.add_done_callback(  # comes after all tokens
             lambda _: loop.call_soon_threadsafe(tokens.put_nowait, None)
         )
-        end = loop.time() + self.settings.timeout
         try:
-            while written := await self._within(tokens.get(), end - loop.time()):
+            while written := await self._within(tokens.get(), meter):
                 yield written
             job.future.result()  # raises what went wrong
         finally:
             job.future.cancel()
 
-    async def _within(self, waiting, seconds):
+    async def _within(self, waiting, meter):
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            return await asyncio.wait_for(waiting, meter.end - time.monotonic())
         except asyncio.TimeoutError:
             raise TimeoutError(f'no answer within {self.settings.timeout:g} seconds') from None
 

@@ -17,6 +17,7 @@ class Settings(FieldSettings):
     max_body: Count = setting(8 * 2**20, 'bytes of a request, and characters of its rows')
     max_new_tokens: Count = setting(1024, 'tokens that a request may ask for')
     max_sequences: Count = setting(16, 'texts that a language model writes at once')
+    access_log: bool = setting(True, 'log a line per request, with its X-Request-Id')
     allowed_hosts: list[str] | None = setting(
         None, 'names that requests may have in their header Host, without a port; by default any'
     )

@@ -66,6 +66,7 @@ class Worker(abc.ABC):
             self.check()
             self._jobs.add(job)
             self._new.append(job)
+            job.accepted = time.monotonic()
             self._condition.notify()
         job.future.add_done_callback(lambda _: self._jobs.discard(job))
         return job.future
@@ -96,6 +97,13 @@ class Worker(abc.ABC):
     @abc.abstractmethod
     def _step(self, jobs):
         """Take new jobs, run the model once, and answer the jobs that this completes."""
+
+    def _begun(self, jobs):
+        """Note that the model runs jobs, some of which it may have begun before."""
+        for job in jobs:
+            if job.accepted is not None:
+                self._metrics.waits.labels(self.name).observe(time.monotonic() - job.accepted)
+                job.accepted = None
 
     def _fail(self, jobs, error):
         """Answer jobs with an error. An unexpected one is logged once."""
@@ -140,6 +148,7 @@ class BatchWorker(Worker):
         chosen = [self._waiting[number] for number in numbers]
         left = set(range(len(self._waiting))).difference(numbers)
         self._waiting = [self._waiting[number] for number in sorted(left)]
+        self._begun({job for job, _, _ in chosen})
         begin = time.monotonic()
         try:
             outputs = self._pipeline.run_batch([job.rows[n] for job, n, _ in chosen])
@@ -266,6 +275,7 @@ class GenerationWorker(Worker):
                     jobs.append(job)
                     room -= job.rows
             self._waiting = [job for job in self._waiting if job not in jobs]
+            self._begun(jobs)
             of_all = {
                 'prompts': [ids for job in jobs for ids in job.prompts],
                 'max_new_tokens': [count for job in jobs for count in job.counts],

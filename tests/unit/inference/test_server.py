@@ -166,6 +166,7 @@ def test_requests_share_batches(small, pipelines, monkeypatch):
     assert 'zoo_requests_total{route="/models/{name:path}",status="200"} 40.0' in text
     assert f'zoo_batch_rows_count{{model="sentiment"}} {len(shapes)}.0' in text
     assert 'zoo_queue{model="sentiment"} 0.0' in text
+    assert 'zoo_wait_seconds_count{model="sentiment"} 40.0' in text
 
 
 def in_background(function):
@@ -200,9 +201,23 @@ def test_the_api_key(small):
     for headers in ({}, {'Authorization': 'Bearer wrong'}, {'X-API-Key': ''}):
         answer = client.post('/models/sentiment', {'inputs': 'a'}, headers=headers)
         assert 'API key' in error_of(answer, 401)
-    for headers in ({'Authorization': 'Bearer secret'}, {'X-API-Key': 'secret'}):
-        answer = client.post('/models/sentiment', {'inputs': 'a'}, headers=headers)
-        assert answer.status_code == 200
+    for key in ('secret', 'geh\u00e9im'):
+        client = small(api_key=key)
+        for headers in ({'Authorization': f'Bearer {key}'}, {'X-API-Key': key}):
+            headers = {name: value.encode() for name, value in headers.items()}
+            answer = client.post('/models/sentiment', {'inputs': 'a'}, headers=headers)
+            assert answer.status_code == 200
+
+
+def test_requests_have_an_id_in_the_log_and_the_answer(small, caplog):
+    client = small()
+    with caplog.at_level('INFO', 'model_zoo.access'):
+        for given in ('from-a-proxy.7', 'two words', None):
+            headers = {'X-Request-Id': given} if given else {}
+            answer = client.get('/v1/models', headers=headers)
+            number = answer.headers['x-request-id']
+            assert (number == given) == (given == 'from-a-proxy.7')
+            assert number in caplog.text.splitlines()[-1] and "'/v1/models' 200" in caplog.text
 
 
 def test_a_model_that_fails(small, pipelines, monkeypatch, caplog):
@@ -224,11 +239,14 @@ def test_further_models_are_opened_while_the_first_answers(pipelines):
     client = Client(build_app({'sentiment': pipelines['sentiment']}, later=later))
     request = {'inputs': 'a'}
     assert 'being opened' in error_of(client.post('/models/other', request), 503)
-    assert client.get('/health').json()['status'] == 'loading'
+    assert client.get('/health').json()['status'] == 'ok'
+    states = {'sentiment': 'ready', 'other': 'loading', 'broken': 'loading'}
+    assert client.get('/ready').json() == {'status': 'loading', 'models': states}
     client.models.open_later()
     assert client.infer('other', 'a') == client.infer('sentiment', 'a')
-    assert 'no space left' in error_of(client.post('/models/broken', request), 503)
-    assert {*client.get('/health').json()['loading']} == {'broken'}
+    assert 'no space left' not in error_of(client.post('/models/broken', request), 503)
+    answer, states = client.get('/ready'), {**states, 'other': 'ready', 'broken': 'failed'}
+    assert (answer.status_code, answer.json()['models']) == (503, states)
     client.models.close()
 
 

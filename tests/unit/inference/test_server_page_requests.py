@@ -56,12 +56,19 @@ def test_attentions_of_a_long_text_are_cut(client):
     np.testing.assert_allclose(np.sum(found['attentions'], axis=-1), 1, atol=0.02)
 
 
+DEEP = f'---\nwidget: {"[" * 600}\n---\n'
 CARD = '---\nwidget:\n- text: A film.\n  choices: [a, b]\n  n: 1\n---\n# Title\n---\n'
 
 
 @pytest.mark.parametrize(
     ('card', 'example'),
-    [(CARD, ['a', 'b']), ('---\nwidget: {: x\n---\n', None), ('# Title\n', None), (None, None)],
+    [
+        (CARD, ['a', 'b']),
+        ('---\nwidget: {: x\n---\n', None),
+        ('# Title\n', None),
+        (None, None),
+        (DEEP, None),
+    ],
 )
 def test_the_example_is_the_one_of_the_models_card(saved, tmp_path, card, example):
     folder = shutil.copytree(saved(bert.BertForMultipleChoice), tmp_path / 'model')

@@ -7,6 +7,7 @@ import tiny_models
 import toy_data
 import variant_models
 from hostile import quick, texts
+from hypothesis import strategies as st
 
 import bert
 import gpt
@@ -50,9 +51,22 @@ def tokenizers(fixtures, tmp_path_factory):
     }
 
 
-@pytest.mark.parametrize(
-    'name', ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file']
-)
+NAMES = ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file']
+
+
+@pytest.mark.parametrize('name', NAMES)
+@quick(15)
+@hypothesis.given(text=texts, gap=st.sampled_from([' ', '\n', '\u3002', ' \t ', '\u2003']))
+def test_only_the_beginning_of_a_long_text_is_read(tokenizers, name, text, gap):
+    tokenizer, length = tokenizers[name], 12
+    long = gap.join(['The cat', *[text[:100], 'sat, it is. '] * 60])
+    for pair in ((long, None), (long, 'the cat'), ('the cat', long), (long, f'the {long}')):
+        [row], whole = tokenizer.encode_pairs([pair], length), tokenizer.encode(*pair, length)
+        assert row == whole and (row.truncated > 0) == (whole.truncated > 0)
+        assert row.offsets == whole.offsets and row.word_ids[:6] == whole.word_ids[:6]
+
+
+@pytest.mark.parametrize('name', NAMES)
 @quick(50)
 @hypothesis.given(text=texts)
 def test_ids_and_tokens(tokenizers, name, text):

@@ -1,7 +1,6 @@
 """The server's page in a browser: its files, and the two answers that it alone needs."""
 
 import asyncio
-import json
 import mimetypes
 import pathlib
 
@@ -56,12 +55,12 @@ def add_routes(app, service):
     async def sentence_map(request: Request):
         """Positions of sentences in the plane, and their similarities."""
 
-        def prepare(body):
+        def prepare(body, meter):
             content = bodies.SentenceMap.of_json(body)
             served = service.served(content.model, is_writer=False)
             pipeline = served.of_task('feature-extraction')
             options = {'return_tensors': True, 'pooling': 'model', 'normalize': True}
-            work = pipeline.prepare(content.texts, options, service.meter())
+            work = pipeline.prepare(content.texts, options, meter)
             return Call(served, work, lambda outputs: _map(pipeline.finish(work, outputs)))
 
         return await service.respond(request, prepare)
@@ -69,16 +68,20 @@ def add_routes(app, service):
     @app.post('/page/attentions', include_in_schema=False)
     async def attentions(request: Request):
         """A text's tokens, and the attentions of each layer and head."""
-        content = await service.in_thread(bodies.Attentions.of_json, await service.read(request))
-        served = service.models.get(content.model)
-        if served.is_writer:
-            raise InputError(f"{served.name} is not an encoder: its attention can't be shown")
+
+        def prepare(body, meter):
+            content = bodies.Attentions.of_json(body)
+            served = service.models.get(content.model)
+            if served.is_writer:
+                raise InputError(f"{served.name} is not an encoder: its attention can't be shown")
+            for text in (content.text, content.text_pair or ''):
+                meter.add_text(text)
+            return _attentions(served.pipeline, content.text, content.text_pair)
+
         if waiting.locked():
             raise OverloadedError('too many requests for attention at once: try again later')
         async with waiting:
-            texts = content.text, content.text_pair
-            answer = await asyncio.to_thread(_attentions, served.pipeline, *texts)
-        return Response(answer, media_type='application/json')
+            return await service.respond(request, prepare)
 
 
 def _map(vectors):
@@ -94,8 +97,7 @@ def _map(vectors):
 
 def _attentions(pipeline, text, pair):
     length = min(filter(None, (MOST_TOKENS, pipeline.max_length)))
-    whole = pipeline.tokenizer.encode(text, pair)
-    encoding = pipeline.tokenizer.encode(text, pair, max_length=length)
+    [encoding] = pipeline.tokenizer.encode_pairs([(text, pair)], length)
     base = pipeline.block.base
     ctx = next(iter(base.collect_params().values())).list_ctx()[0]
     inputs = (
@@ -103,10 +105,9 @@ def _attentions(pipeline, text, pair):
     )
     with pipeline.engine.lock:  # while its heads are watched a block is for one thread
         layers = attention_of(base, *inputs)
-    result = {
+    return {
         'tokens': encoding.tokens,
-        'cut': len(whole) > len(encoding),
+        'cut': encoding.truncated > 0,
         'heads': [list(base.config.kept_heads(layer)) for layer in range(len(layers))],
         'attentions': [layer[0].astype(np.float64).round(3).tolist() for layer in layers],
     }
-    return json.dumps(result)
