@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import mxnet as mx
 
-from .errors import InputError, ZooError, reporting
+from .errors import CheckpointError, InputError, ZooError, reporting
 from .pretrained import Files, find_files, get_entry, names_files, no_configuration, resolve
 from .pretrained.files import GENERATION_CONFIG, ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
@@ -310,6 +310,10 @@ def open_model(
             parameter.initialize(ctx=ctx)
     else:
         weights = (family.base if task is None else block_class).read_weights(source, config)
+        layers, count = config.num_layers or 0, len(weights.tensors)
+        if layers > max(count, 100):  # before they are made
+            problem = f'the configuration has {layers} layers, but the weights have {count} arrays'
+            raise CheckpointError(f'{problem}: is it damaged?')
         if task is not None and not exact:
             block = block_class(config, **options)
             block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))

@@ -274,7 +274,8 @@ def _parquet_records(path):
     import pyarrow.parquet
 
     problem = f'cannot read {str(path)!r}'
-    with reporting(problem, errors=(OSError, pyarrow.ArrowException)), open_binary(path) as file:
+    errors = OSError, UnicodeDecodeError, pyarrow.ArrowException
+    with reporting(problem, errors=errors), open_binary(path) as file:
         batches = pyarrow.parquet.ParquetFile(file).iter_batches()
         rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
         for number, row in enumerate(rows):

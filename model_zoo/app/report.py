@@ -186,7 +186,9 @@ def write_report(folder, results, is_final=False):
         card = os.path.join(model, 'README.md')
         with kept_sums(model, begin=True) as written, atomic_write(card) as file:
             if has_curves:
-                written.append(shutil.copy(curves, model))
+                written.append(os.path.join(model, 'curves.png'))
+                with atomic_write(written[-1], None) as copy:
+                    shutil.copyfile(curves, copy)
             written.append(card)
             file.write(_render('card.md', results, has_curves=has_curves))
         log_summary(folder, results)

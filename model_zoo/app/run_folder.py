@@ -210,8 +210,8 @@ class RunFolder:
         """
         if settings.is_given('keep_checkpoints'):
             return
-        for path in self.checkpoints().paths()[int(settings.keep_state) :]:
-            shutil.rmtree(path, ignore_errors=True)
+        store = self.checkpoints()
+        store.remove(store.paths()[int(settings.keep_state) :])
         self.keep_epochs(kept)
 
     def write(self, name, settings, state=None, **more):

@@ -145,9 +145,21 @@ def _tensor(storage, offset, size, stride, *rest):
     return np.lib.stride_tricks.as_strided(part, size, strides, writeable=False)
 
 
+def _of_data(kind):
+    """Return the function that makes bytes of data; of a number it would make that many."""
+
+    def make(*arguments):
+        if any(isinstance(argument, int) for argument in arguments):
+            raise ValueError(f'{kind.__name__} of a number')
+        return kind(*arguments)
+
+    return _Function(make)
+
+
 _BUILTINS = {
     'object': 'object',  # which is only passed on, to `_reconstructor`
-    **{each.__name__: each for each in (set, frozenset, list, dict, tuple, bytes, bytearray)},
+    **{each.__name__: each for each in (set, frozenset, list, dict, tuple)},
+    **{each.__name__: _of_data(each) for each in (bytes, bytearray)},
 }
 _NAMES = {
     **{

@@ -150,7 +150,10 @@ def find_roles(tokens, first=()):
 
 
 def check_tokens(token_to_idx, name='the vocabulary'):
-    """Raise InputError if a token is no Unicode text."""
+    """Raise InputError if a token is no Unicode text, or an id is far above their number."""
+    largest, count = max(token_to_idx.values(), default=0), len(token_to_idx)
+    if largest > 4 * count + 2**16:  # a vocabulary has a row for each number up to the largest
+        raise InputError(f'{name} has the id {largest}, but {count} tokens: is it damaged?')
     try:
         ''.join(token_to_idx).encode()
     except UnicodeEncodeError as error:

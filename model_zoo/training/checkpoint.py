@@ -167,6 +167,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 2  # 1 counted the epochs of the records from 0, and their time from the start
 _FILES = _MODEL, _OPTIMIZER, _STATE = 'model.params', 'optimizer.params', 'state.json'
+_SHAPE = {'version': int, 'state': dict, 'config': dict, 'update_counts': dict}
 _NAME = re.compile(r'step-(\d+)-epoch-(\d+)-batch-(\d+)$')
 _UNFINISHED, _REPLACED = '.unfinished-', '.replaced-'
 
@@ -185,8 +186,9 @@ class Checkpoint:
             found = {name: sha256_of(os.path.join(path, name)) for name in _FILES}
             if found != read_sums(os.path.join(path, SUMS)):
                 raise ValueError(f'its files are not those of {SUMS}')
-            content = read_json(os.path.join(path, _STATE))
-        except (OSError, ValueError) as error:
+            content = read_json(os.path.join(path, _STATE), shape=_SHAPE)
+            TrainingState.from_json(content['state'])
+        except (OSError, ValueError, TypeError) as error:
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
         if content['version'] != VERSION:
             raise CheckpointError(f'the checkpoint {path!r} is of version 0.1: start again')
@@ -255,8 +257,7 @@ class CheckpointStore:
         shutil.rmtree(replaced, ignore_errors=True)
         paths = self.paths()
         at = paths.index(final)
-        for path in paths[:at] + paths[at + self.keep :]:  # newer ones are of an earlier training
-            shutil.rmtree(path, ignore_errors=True)
+        self.remove(paths[:at] + paths[at + self.keep :])  # newer ones are of an earlier training
         if self._on_save is not None:
             self._on_save()
         return final
@@ -286,10 +287,18 @@ class CheckpointStore:
                 return read_json(os.path.join(path, _STATE), shape={'config': dict})['config']
         return None
 
+    def remove(self, paths):
+        """Remove checkpoints, the oldest first; at each moment one is there whole or not at all."""
+        for path in reversed(paths):
+            with contextlib.suppress(OSError):
+                part = os.path.join(self.folder, _UNFINISHED + os.path.basename(path))
+                os.replace(path, part)
+                shutil.rmtree(part, ignore_errors=True)
+
     def clear(self):
-        """Remove all checkpoints."""
-        for path in self.paths():
-            shutil.rmtree(path, ignore_errors=True)
+        """Remove all checkpoints, and what a killed save or removal has left."""
+        self.remove(self.paths())
+        self._clean()
 
     def _clean(self):
         """Remove the rest of a killed or failed save, and restore what it had set aside."""

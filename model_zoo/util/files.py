@@ -1,6 +1,8 @@
 """Files that are written completely or not at all."""
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import re
@@ -8,13 +10,15 @@ import secrets
 import shutil
 import stat
 import tempfile
+from time import time as _now
 
 import filelock
 
 from ..errors import InputError, reporting
 from . import remote
 
-_TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
+_TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as `_temporary_in` names them
+_LOCK = '.lock'  # in a temporary folder
 _DESCRIPTOR = re.compile(r'/dev/(stdout|stderr|fd/\d+)')
 
 
@@ -84,13 +88,28 @@ def atomic_write(path, mode='w'):
                 yield file
 
 
+def _temporary_in(folder, name):
+    """Return the path of a temporary file or folder for `name`; those of killed writers go."""
+    remove_leftovers(folder, {name})
+    return os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+
+
+def _hold(file):
+    """Lock an open file while its process lives; False if another process holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)  # no locks there
+    return True
+
+
 @contextlib.contextmanager
 def _temporary(target, mode):
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
+    temporary = _temporary_in(*os.path.split(target))
     opened = 'xb' if mode is None else mode.replace('w', 'x')
     try:
         with open(temporary, opened, encoding=None if 'b' in opened else 'utf-8') as file:
+            _hold(file)
             yield temporary if mode is None else file
             file.flush()
             os.fsync(file.fileno())
@@ -123,12 +142,23 @@ def _writable_target(path):
 
 
 def remove_leftovers(folder, of=None):
-    """Remove the temporary files of `atomic_write` that killed processes have left in a folder."""
-    for name in os.listdir(folder):
+    """Remove the temporary files and folders that killed processes have left in a folder.
+
+    Those whose process still lives, which holds a lock, stay. `of` has names of what was written;
+    by default all go.
+    """
+    for name in os.listdir(folder or '.'):
         leftover = _TEMPORARY.fullmatch(name)
         if leftover and (of is None or leftover.group(1) in of):
+            path = os.path.join(folder, name)
             with contextlib.suppress(OSError):
-                os.remove(os.path.join(folder, name))
+                is_folder = os.path.isdir(path)
+                with open(os.path.join(path, _LOCK) if is_folder else path, 'rb') as file:
+                    state = os.fstat(file.fileno())
+                    # its writer may be about to lock it
+                    is_new = state.st_size == 0 and not is_folder and state.st_mtime > _now() - 10
+                    if not is_new and _hold(file):
+                        (shutil.rmtree if is_folder else os.remove)(path)
 
 
 def write_json(path, value):
@@ -144,18 +174,22 @@ def written_together(directory, prefix=''):
 
     After an error in the block, none are.
     """
-    with (
-        reporting(f'cannot write to {directory!r}'),
-        tempfile.TemporaryDirectory(prefix=f'.{prefix}', dir=directory) as folder,
-    ):
+    with reporting(f'cannot write to {directory!r}'), contextlib.ExitStack() as ending:
+        folder = _temporary_in(directory, prefix or 'folder')
+        os.mkdir(folder)
+        ending.callback(shutil.rmtree, folder, ignore_errors=True)
+        _hold(ending.enter_context(open(os.path.join(folder, _LOCK), 'ab')))
         yield folder
-        names = sorted(os.listdir(folder))
+        names = sorted(name for name in os.listdir(folder) if name != _LOCK)
         replace_files({os.path.join(folder, name): os.path.join(directory, name) for name in names})
 
 
 def replace_files(moves):
     """Move files, source -> path, as `atomic_write` does; all paths are checked first."""
     targets = {source: _writable_target(path) for source, path in moves.items()}
+    for source in filter(os.path.isfile, targets):
+        with open(source, 'rb') as file:
+            os.fsync(file.fileno())
     for source, target in targets.items():
         if os.path.exists(target):
             shutil.copymode(target, source)

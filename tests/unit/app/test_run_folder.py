@@ -81,7 +81,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     leftovers += ['model/.config.json89abcdef.part', 'vocab/.vocab.json89abcdef.part']
     others = ['.part', 'features.part', '.hidden.part', 'curves.png']
     for name in (*leftovers, *others):
-        (tmp_path / name).write_text('')
+        (tmp_path / name).write_text('x')
     open_folder(tmp_path, trains=False)
     assert not any((tmp_path / name).exists() for name in leftovers)
     assert all((tmp_path / name).exists() for name in others)

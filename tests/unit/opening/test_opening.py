@@ -10,6 +10,8 @@ import pytest
 import tiny
 import variant_models
 from json_files import change_json
+from tokenizers import Tokenizer as Library
+from tokenizers.models import WordLevel
 from variant_models import write_family
 
 import bert
@@ -20,6 +22,8 @@ from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.opening import locate, open_model, open_tokenizer
 from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
 from model_zoo.registry import Family
+from model_zoo.tokenization import Tokenizer
+from model_zoo.tokenization.bpe import read_bpe_vocab
 
 WORDS = mx.nd.array([[2, 5, 6, 3]])
 
@@ -94,6 +98,20 @@ def test_fields_of_a_wrong_type(folder, field, value):
         with pytest.raises((InputError, UnknownNameError)) as caught:
             call(str(folder))
         assert field in str(caught.value)
+
+
+@pytest.mark.parametrize('number', [2**31, 5_000_000])
+def test_sizes_that_would_exhaust_the_memory(folder, number, tmp_path):
+    """They are refused before anything is made of them."""
+    change_json(folder / 'config.json', num_hidden_layers=number - 1)
+    with pytest.raises(CheckpointError):
+        open_model(folder)
+    library = Library(WordLevel({'[UNK]': 0, 'b': number}, '[UNK]'))
+    library.save(str(tmp_path / 'tokenizer.json'))
+    (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, 'b': number}))
+    for read, file in ((Tokenizer, 'tokenizer.json'), (read_bpe_vocab, 'vocab.json')):
+        with pytest.raises(InputError):
+            read(str(tmp_path / file))
 
 
 def test_what_is_located_is_passed_on(folder, saved):

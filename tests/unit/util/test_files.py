@@ -6,11 +6,19 @@ import os
 import pathlib
 import socket
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.util.files import atomic_write, lock_file, write_json, written_together
+from model_zoo.util.files import (
+    atomic_write,
+    lock_file,
+    remove_leftovers,
+    write_json,
+    written_together,
+)
 from model_zoo.util.reading import parse_json
 
 
@@ -80,6 +88,26 @@ def test_files_together_or_none(tmp_path, error, raised):
         raise error
     assert json.loads((tmp_path / 'a').read_text()) == 'a'
     assert sorted(os.listdir(tmp_path)) == ['a', 'b']
+
+
+def test_what_a_killed_writer_left_goes(tmp_path):
+    """What a living one writes stays."""
+    target = tmp_path / 'file'
+    for write in (f'atomic_write({str(target)!r})', f'written_together({str(tmp_path)!r}, "x-")'):
+        code = (
+            'import os; from model_zoo.util.files import atomic_write, written_together\n'
+            f'with {write} as file:\n'
+            '    if isinstance(file, str): file = open(os.path.join(file, "a"), "w")\n'
+            '    file.write("x"); file.flush(); os._exit(1)\n'
+        )
+        subprocess.run([sys.executable, '-c', code])
+    assert len(left := os.listdir(tmp_path)) == 2 and all(name[0] == '.' for name in left)
+    with written_together(str(tmp_path), 'x-') as folder, atomic_write(target) as file:
+        file.write('new')
+        file.flush()
+        remove_leftovers(str(tmp_path))
+        assert len(os.listdir(tmp_path)) == 2 and os.path.isdir(folder)
+    assert os.listdir(tmp_path) == ['file'] and target.read_text() == 'new'
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
