@@ -150,6 +150,7 @@ class OpenVINOEngine(OnnxEngine):
             raise InputError(f'OpenVINO has no {precision} on this processor: take float32')
 
     def _open(self):
+        sys.modules.setdefault('openvino_telemetry', None)  # it would report the import to Intel
         import openvino
 
         config = {
