@@ -72,8 +72,12 @@ class Meter:
         if self._left[limit] < 0:
             raise TooLargeError(f'the request exceeds `{limit}`: ask for less at once')
 
-    def add_text(self, text):
-        """Count a text's characters; a word that can't be read in parts is refused."""
+    def add_text(self, text, tokenizer=None):
+        """Count a text's characters; a word that can't be read in parts is refused.
+
+        With the `tokenizer` of a text that won't be cut, its beginning is read, so that all of a
+        text of too many tokens needn't be.
+        """
         self.add('max_body', len(text))
         position = 0
         while position + MOST_WORD <= len(text):
@@ -81,6 +85,10 @@ class Meter:
             if found is None:
                 raise TooLargeError(f'a word has more than {MOST_WORD} characters')
             position = found.end()
+        left = self._left['max_tokens']
+        if tokenizer is not None and len(text) > left:
+            [encoding] = tokenizer.encode_pairs([(text, None)], left, add_special_tokens=False)
+            self.add('max_tokens', 0 if not encoding.truncated else left + 1)
 
 
 class Row(NamedTuple):

@@ -53,7 +53,7 @@ TokenizerType = TypeVar('TokenizerType')
 _TEXTS, _CHARACTERS = 1024, 2**20
 # Of a text that will be cut, only a beginning is read that is expected to be long enough. Its last
 # pieces may differ from the whole text's, so some are to spare.
-_CHARACTERS_A_PIECE, _SPARE = 8, 64
+_CHARACTERS_A_PIECE, _SPARE = 6, 64
 #: where a text can end early, with the same pieces up to there: white space, or CJK punctuation
 GAP = r'\s|(?<=[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f])'
 

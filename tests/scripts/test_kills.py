@@ -1,4 +1,4 @@
-"""Jobs that are killed before each of their operations on files, and what the next command makes."""
+"""Jobs that are killed before their operations on files, and what the next command makes."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from contract import CASES
-from script_runs import assert_same_parameters, load_script, read_json, run
+from script_runs import assert_same_parameters, load_script, run
 
 #: audit events of operations that change files -> the position of the path
 CHANGES = {

@@ -128,7 +128,7 @@ class Service:
         """
         pipeline, ids = served.pipeline, []
         for prompt in prompts:
-            meter.add_text(prompt)
+            meter.add_text(prompt, pipeline.tokenizer)
             ids.append(pipeline.encode_prompt(prompt)[-truncate if truncate else None :])
             meter.add('max_tokens', len(ids[-1]))
         counts = [pipeline.new_tokens(each, options) for each in ids]

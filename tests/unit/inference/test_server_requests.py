@@ -85,9 +85,10 @@ COSTLY = [
     ('token-classification', 'cat ' * 400, {'stride': 21}, 'max_rows'),
     ('rerank', {'query': 'a', 'documents': ['b'] * 301}, {}, 'max_rows'),
     ('multiple-choice', [{'text': 'a', 'choices': ['b'] * 9}] * 34, {}, 'max_rows'),
-    ('text-classification', 'x' * 2000, {'candidate_labels': ['y' * 33_000] * 250}, 'max_body'),
+    ('text-classification', 'x' * 2000, {'candidate_labels': ['y ' * 16_500] * 250}, 'max_body'),
     ('text-generation', ['a'] * 5, {}, 'max_sequences'),
     ('text-generation', 'a ' * 900, {}, None),
+    ('text-generation', 'a ' * 20_000, {}, 'max_tokens'),
 ]
 
 
