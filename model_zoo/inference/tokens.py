@@ -59,6 +59,8 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
     and the position of the first one among the text's, after special ones, and in the row.
     """
     special, pairs = len(tokenizer.with_special_tokens([])[0]), [(text, None) for text in texts]
+    for text in texts if meter is not None else ():
+        meter.add_text(text, tokenizer)
     encodings, room = tokenizer.encode_pairs(pairs, UNLIMITED, False), max_length - special
     for (text, _), encoding in zip(pairs, encodings):
         if stride is None:
