@@ -6,7 +6,15 @@ from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
-from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
+from . import (  # noqa: F401  they register models
+    albert,
+    distilbert,
+    electra,
+    heads,
+    mpnet,
+    roberta,
+    xlm_roberta,
+)
 from .catalogue import FIXED, HPARAMS, OPTIONS, PRETRAINED
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer

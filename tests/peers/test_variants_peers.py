@@ -35,6 +35,8 @@ CONFIGS = {
         'max_position_embeddings': 20,
     },
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
+    'MPNet': {**SIZES, 'max_position_embeddings': 22},
+    'Albert': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
 }
 HEADS = (
     'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '
