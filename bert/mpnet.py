@@ -84,13 +84,12 @@ class RelativeStack(EncoderStack):
     def _mask(self, F, x, valid_length, heads, dtype, relative_bias):
         mask = super()._mask(F, x, valid_length, heads, dtype)
         standard = uses_standard_operators()
-        positions = positions_of(F, x, axis=1 if standard else 0)
-        distances = F.broadcast_sub(F.expand_dims(positions, 0), F.expand_dims(positions, 1))
+        positions = F.contrib.arange_like(x, axis=1) if standard else positions_of(F, x)  # (L,)
         if len(heads) < self._config.num_heads:
             columns = [F.slice_axis(relative_bias, axis=1, begin=n, end=n + 1) for n in heads]
             relative_bias = F.concat(*columns, dim=1)
         table = {'input_dim': self.relative_bias.shape[0], 'output_dim': len(heads)}
-        bias = F.Embedding(_buckets(F, distances), F.cast(relative_bias, 'float32'), **table)
+        bias = F.Embedding(_buckets(F, positions), F.cast(relative_bias, 'float32'), **table)
         bias = F.transpose(bias, axes=(2, 0, 1))  # (heads, L, L)
         if standard:
             bias = F.expand_dims(bias, 0)
@@ -103,13 +102,14 @@ class RelativeStack(EncoderStack):
         return every if mask is None else every + mask
 
 
-def _buckets(F, distances):
-    """Return the numbers of the buckets of distances from a query to a key."""
-    size = F.abs(distances)
+def _buckets(F, positions):
+    """Return the number of the bucket of each query's distance from each key, (L, L)."""
+    queries, keys = F.expand_dims(positions, 1), F.expand_dims(positions, 0)
+    size = F.abs(F.broadcast_sub(keys, queries))
     # a thousandth more, as the logarithm of a power of two may be a little too small
     octaves = F.log(F.maximum(size, 1)) * (2 / math.log(2)) + 2.001
-    near_or_far = F.broadcast_minimum(size, F.floor(octaves))
-    return F.minimum(near_or_far, 15) + 16 * (distances > 0)
+    buckets = F.clip(F.broadcast_minimum(size, F.floor(octaves)), 0, 15)
+    return buckets + 16 * F.broadcast_lesser(queries, keys)
 
 
 class MPNetEncoder(BertEncoder):

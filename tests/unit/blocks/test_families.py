@@ -335,9 +335,10 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    sizes = tiny.sizes_of(cls.config_class)
-    (layers,) = sizes.keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
-    block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
+    fields = {field.name for field in dataclasses.fields(cls.config_class)}
+    layers = fields & {'num_hidden_layers', 'num_hidden_groups', 'n_layers', 'n_layer'}
+    deeper = tiny.initialized(cls(make_config(cls, **dict.fromkeys(layers, 3))), seed=2)
+    block = make(cls)
     before = tensors_of(block)
     deeper.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
