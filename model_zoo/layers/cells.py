@@ -7,6 +7,7 @@ import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
 from .attention import CausalSelfAttention, SelfAttention, attention_mask, layer_head_mask
+from .graphs import uses_standard_operators
 from .precision import Dense, LayerNorm
 
 __all__ = ['ACTIVATIONS', 'EncoderStack']
@@ -19,8 +20,9 @@ def _gelu(F, x):
 def _gelu_new(F, x):
     # The approximation of OpenAI GPT and GPT-2, x / 2 * (1 + tanh(y)), written as x * sigmoid(2 y):
     # it takes a seventh of the time, forward and back.
+    if uses_standard_operators():  # the form that runtimes compute in one
+        return (0.5 * x) * (1 + F.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     factor = 2 * math.sqrt(2 / math.pi)
-    # not x * sigmoid(x * y), which ONNX Runtime's optimizer takes for another function
     return _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x))) * x
 
 
@@ -132,7 +134,7 @@ class Cell(HybridBlock):
 
     def after(self, x, attended):
         """Return the cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
+        x = self.dropout(attended) + x  # in this order ONNX Runtime's optimizer finds every layer
         if self.pre_norm:
             return x + self.dropout(self.ffn(self.ffn_norm(x)))
         x = self.attention_norm(x)

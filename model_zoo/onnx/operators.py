@@ -172,7 +172,8 @@ OPERATORS['broadcast_minimum'] = _binary('Min')
 for _name, _op in {'lesser': 'Less', 'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():
     OPERATORS[f'broadcast_{_name}'] = _comparison(_op)
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, truth=True)
-_SCALARS = {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div', 'maximum': 'Max'}
+_SCALARS = {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div'}
+_SCALARS.update(maximum='Max', power='Pow')
 for _name, _op in _SCALARS.items():
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op)
 OPERATORS['_rminus_scalar'] = _with_scalar('Sub', swapped=True)
