@@ -103,6 +103,8 @@ class AlbertForPreTraining(AlbertTask, heads.BertForPreTraining):
     The next sentence's label is 0 if the sentences are in their order, and 1 if they are swapped.
     """
 
+    pretraining_terms = ('mlm', 'sop')
+
 
 class AlbertForMaskedLM(AlbertTask, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""

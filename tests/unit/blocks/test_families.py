@@ -35,7 +35,7 @@ SOME = {
         'BertModel BertForPreTraining BertForMultipleChoice BertForQuestionAnswering '
         'BertSentenceEncoder RobertaModel RobertaForSequenceClassification DistilBertModel '
         'DistilBertForSequenceClassification ElectraForMaskedLM ElectraForPreTraining '
-        'XLMRobertaForTokenClassification OpenAIGPTModel OpenAIGPTDoubleHeadsModel '
+        'XLMRobertaForTokenClassification MPNetModel AlbertForPreTraining OpenAIGPTModel OpenAIGPTDoubleHeadsModel '
         'GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel TransfoXLLMHeadModel'
     ).split()
 }
@@ -249,7 +249,8 @@ def test_exported_for_plain_mxnet(cls, tmp_path):
 # -- attention heads ----------------------------------------------------------------------------
 
 
-@every(of_some(MASKED))
+# layers of ALBERT lose their heads together
+@every({name: cls for name, cls in of_some(MASKED).items() if not name.startswith('Albert')})
 def test_removed_heads_equal_masked_heads(cls, tmp_path):
     block = make(cls)
     inputs = inputs_of(block)
