@@ -38,17 +38,7 @@ def test_a_number_for_each_bucket_is_added_to_the_scores():
 def test_tokenizer(tmp_path):
     _, tokenizer = MAKERS['mpnet'](tmp_path)
     encoding = tokenizer.encode('A <mask> \u4e2d', 'Cab')
-    assert encoding.tokens == [
-        '<s>',
-        'a',
-        '<mask>',
-        '[UNK]',
-        *['</s>'] * 2,
-        'c',
-        '##a',
-        '##b',
-        '</s>',
-    ]
+    assert ' '.join(encoding.tokens) == '<s> a <mask> [UNK] </s> </s> c ##a ##b </s>'
     assert not any(encoding.token_types) and tokenizer.pad_token_id == 1
     assert tokenizer.decode(encoding, skip_special_tokens=True) == 'a cab'
     cased = bert.MPNetTokenizer.from_pretrained(str(tmp_path / 'vocab.txt'), do_lower_case=False)
