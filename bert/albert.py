@@ -138,13 +138,6 @@ ALBERT = variants.add_family(
     AlbertModel,
     AlbertTokenizer,
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
-    classification=AlbertForSequenceClassification,
-    tagging=AlbertForTokenClassification,
-    multiple_choice=AlbertForMultipleChoice,
-    question_answering=AlbertForQuestionAnswering,
-    masked_lm=AlbertForMaskedLM,
-    pretraining=AlbertForPreTraining,
-    sentence_embedding=AlbertSentenceEncoder,
 )
 _add = functools.partial(variants.add_model, ALBERT, pooler=True)
 albert_12_768_12 = _add('albert_12_768_12', 'ALBERT base: 12 layers, 768 units.')

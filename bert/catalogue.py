@@ -99,6 +99,7 @@ _ROBERTA = {'family': 'roberta', 'owner': 'FacebookAI', 'default': True}
 _DISTILBERT = {'family': 'distilbert', 'owner': 'distilbert'}
 _ELECTRA = {'family': 'electra', 'owner': 'google', 'default': True, 'lacks': ('decoder',)}
 _XLMR = {'family': 'xlmr', 'owner': 'FacebookAI', 'default': True, 'dataset_aliases': ('cc100',)}
+_MPNET = {'family': 'mpnet', 'owner': 'microsoft'}
 _ALBERT = {'family': 'albert', 'owner': 'albert', 'default': True}
 _TUNED = 'bert-large-{}-whole-word-masking-finetuned-{}'
 _BOOKS = 'openwebtext_ccnews_stories_books'
@@ -214,23 +215,15 @@ PRETRAINED = (
         _entry(model, 'cc100_cased', f'xlm-roberta-{size}', **_XLMR)
         for model, size in zip(XLMR_ARCHITECTURES, ('base', 'large'))
     ),
-    _entry(
-        MPNET,
-        'mpnet_en_uncased',
-        'mpnet-base',
-        family='mpnet',
-        owner='microsoft',
-        hub='microsoft/mpnet-base',
-        default=True,
-    ),
+    _entry(MPNET, 'mpnet_en_uncased', 'mpnet-base', 'microsoft/mpnet-base', default=True, **_MPNET),
     _entry(
         MPNET,
         'all_mpnet_base_v2',
-        family='mpnet',
-        names=('all-mpnet-base-v2',),
         hub='sentence-transformers/all-mpnet-base-v2',
+        names=('all-mpnet-base-v2',),
         do_lower_case=True,
         lacks=('decoder',),
+        **_MPNET,
     ),
     *(
         _entry(model, 'albert_en_uncased', name, hub=f'albert/{name}', **_ALBERT)

@@ -81,6 +81,8 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
     label 1: replaced.
     """
 
+    task = 'replaced_words'
+
     def _make_classifier(self, units, dropout):
         with self.name_scope():
             options, units = self.dense_options, self.config.units
@@ -138,13 +140,6 @@ ELECTRA = variants.add_family(
     ElectraModel,
     BertTokenizer,
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
-    classification=ElectraForSequenceClassification,
-    tagging=ElectraForTokenClassification,
-    multiple_choice=ElectraForMultipleChoice,
-    question_answering=ElectraForQuestionAnswering,
-    masked_lm=ElectraForMaskedLM,
-    sentence_embedding=ElectraSentenceEncoder,
-    replaced_words=ElectraForPreTraining,
 )
 electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
 electra_12_768_12 = variants.add_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)

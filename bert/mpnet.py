@@ -166,11 +166,5 @@ MPNET = variants.add_family(
     'mpnet',
     MPNetModel,
     MPNetTokenizer,
-    classification=MPNetForSequenceClassification,
-    tagging=MPNetForTokenClassification,
-    multiple_choice=MPNetForMultipleChoice,
-    question_answering=MPNetForQuestionAnswering,
-    masked_lm=MPNetForMaskedLM,
-    sentence_embedding=MPNetSentenceEncoder,
 )
 mpnet_12_768_12 = variants.add_model(MPNET, 'mpnet_12_768_12', 'MPNet base: 12 layers.')

@@ -154,12 +154,6 @@ ROBERTA = variants.add_family(
     'roberta',
     RobertaModel,
     RobertaTokenizer,
-    classification=RobertaForSequenceClassification,
-    tagging=RobertaForTokenClassification,
-    multiple_choice=RobertaForMultipleChoice,
-    question_answering=RobertaForQuestionAnswering,
-    masked_lm=RobertaForMaskedLM,
-    sentence_embedding=RobertaSentenceEncoder,
 )
 roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
 roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')

@@ -1,5 +1,7 @@
 """Parts that the variants of BERT share: blocks without token types, heads with a pooler."""
 
+import sys
+
 import mxnet as mx
 from mxnet.gluon import nn
 
@@ -71,8 +73,11 @@ class OwnPooler:
         return self.dropout(self.activation(self.dense(x)))
 
 
-def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
-    """Register a `Family` for BERT's scripts and embedding; see its arguments."""
+def add_family(name, base, *tokenizers, hparams=HPARAMS):
+    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module."""
+    found = vars(sys.modules[base.__module__]).values()
+    heads = [each for each in found if getattr(each, 'model_class', None) is base]
+    tasks = {each.task: each for each in heads if hasattr(each, 'task')}
     family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     return register_family(family)
 

@@ -36,7 +36,8 @@ SOME = {
         'BertSentenceEncoder RobertaModel RobertaForSequenceClassification DistilBertModel '
         'DistilBertForSequenceClassification ElectraForMaskedLM ElectraForPreTraining '
         'XLMRobertaForTokenClassification MPNetModel AlbertForPreTraining OpenAIGPTModel '
-        'OpenAIGPTDoubleHeadsModel GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel TransfoXLLMHeadModel'
+        'OpenAIGPTDoubleHeadsModel GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel '
+        'TransfoXLLMHeadModel'
     ).split()
 }
 TOKENS = 40
