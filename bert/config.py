@@ -153,13 +153,16 @@ class AlbertConfig(BertConfig):
         step, inner = divmod(layer, self.inner_group_num)
         return step * self.num_hidden_groups // self.num_hidden_layers, inner
 
+    def layers_like(self, layer):
+        layers = range(self.num_layers)
+        return [each for each in layers if self.cell_of(each) == self.cell_of(layer)]
+
     def add_pruned(self, heads_to_prune):
         """Return `pruned_heads` with more heads: layers that share parameters lose the same."""
-        shared = {}
-        for layer, lost in super().add_pruned(heads_to_prune).items():
-            shared.setdefault(self.cell_of(layer), set()).update(lost)
-        lost = {layer: shared.get(self.cell_of(layer), ()) for layer in range(self.num_layers)}
-        return super().add_pruned({layer: [*each] for layer, each in lost.items()})
+        merged, lost = super().add_pruned(heads_to_prune), {}
+        for layer in range(self.num_layers):
+            lost[layer] = [n for each in self.layers_like(layer) for n in merged.get(each, ())]
+        return super().add_pruned(lost)
 
 
 @dataclasses.dataclass

@@ -9,6 +9,7 @@ from variant_models import MAKERS
 
 import bert
 from export import export_block
+from model_zoo.analysis import heads_to_prune
 from model_zoo.errors import InputError
 from model_zoo.registry import get_family
 
@@ -52,6 +53,9 @@ def test_layers_that_share_parameters_lose_the_same_heads(tmp_path):
     mask = mx.nd.array([[1, 0, 1, 0]] * 2 + [[1, 1, 1, 0]] * 2)
     expected = block(WORDS, head_mask=mask)[0]
     block.hybridize(static_alloc=True)
+    needed = mask.asnumpy()
+    needed[0, 3] = 1  # by the first layer, so that the second one keeps it, too
+    assert heads_to_prune(needed, block.config) == {0: [1], 1: [1], 2: [3], 3: [3]}
     block.prune_heads({0: [1], 1: [3], 3: [3]})
     assert block.config.pruned_heads == {0: [1, 3], 1: [1, 3], 2: [3], 3: [3]}
     assert_same(block(WORDS)[0], expected)
