@@ -4,8 +4,9 @@ The models and data sets of GluonNLP 0.10 have the names of its tables, with the
 its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en,
 wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
 2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
-(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta); Clark
-et al. 2020 (electra); Conneau et al. 2020 (xlmr).
+(all_minilm_l6_v2, all_mpnet_base_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert,
+distilroberta); Clark et al. 2020 (electra); Conneau et al. 2020 (xlmr); Song et al. 2020 (mpnet);
+Lan et al. 2020 (albert).
 """
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry
@@ -33,6 +34,7 @@ def _sizes(*names):
 
 
 BASE, LARGE, SMALL = 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12'
+MPNET = 'mpnet_12_768_12'
 
 #: name of a model -> its fields of BertConfig
 ARCHITECTURES = _sizes(BASE, LARGE, SMALL)
@@ -45,6 +47,13 @@ ELECTRA_ARCHITECTURES = _sizes('electra_12_256_4', 'electra_12_768_12', 'electra
 for _fields in ELECTRA_ARCHITECTURES.values():
     _units = _fields['hidden_size']
     _fields['embedding_size'] = 128 if _units == 256 else _units
+#: the same of MPNet, whose released models have RoBERTa's epsilon
+MPNET_ARCHITECTURES = _sizes(MPNET)
+MPNET_ARCHITECTURES[MPNET].update(layer_norm_eps=1e-5, max_position_embeddings=514)
+#: the same of ALBERT
+ALBERT_ARCHITECTURES = _sizes(
+    'albert_12_768_12', 'albert_24_1024_16', 'albert_24_2048_16', 'albert_12_4096_64'
+)
 #: name of a model -> its fields of DistilBertConfig
 _DISTILBERT_SIZES = {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
 DISTILBERT_ARCHITECTURES = {'distilbert_6_768_12': _DISTILBERT_SIZES}
@@ -90,6 +99,8 @@ _ROBERTA = {'family': 'roberta', 'owner': 'FacebookAI', 'default': True}
 _DISTILBERT = {'family': 'distilbert', 'owner': 'distilbert'}
 _ELECTRA = {'family': 'electra', 'owner': 'google', 'default': True, 'lacks': ('decoder',)}
 _XLMR = {'family': 'xlmr', 'owner': 'FacebookAI', 'default': True, 'dataset_aliases': ('cc100',)}
+_MPNET = {'family': 'mpnet', 'owner': 'microsoft'}
+_ALBERT = {'family': 'albert', 'owner': 'albert', 'default': True}
 _TUNED = 'bert-large-{}-whole-word-masking-finetuned-{}'
 _BOOKS = 'openwebtext_ccnews_stories_books'
 _BOOKS_OF_ROBERTA = {**_ROBERTA, 'dataset_aliases': (_BOOKS,)}
@@ -203,5 +214,20 @@ PRETRAINED = (
     *(
         _entry(model, 'cc100_cased', f'xlm-roberta-{size}', **_XLMR)
         for model, size in zip(XLMR_ARCHITECTURES, ('base', 'large'))
+    ),
+    _entry(MPNET, 'mpnet_en_uncased', 'mpnet-base', 'microsoft/mpnet-base', default=True, **_MPNET),
+    _entry(
+        MPNET,
+        'all_mpnet_base_v2',
+        hub='sentence-transformers/all-mpnet-base-v2',
+        names=('all-mpnet-base-v2',),
+        do_lower_case=True,
+        lacks=('decoder',),
+        **_MPNET,
+    ),
+    *(
+        _entry(model, 'albert_en_uncased', name, hub=f'albert/{name}', **_ALBERT)
+        for model, size in zip(ALBERT_ARCHITECTURES, ('base', 'large', 'xlarge', 'xxlarge'))
+        for name in (f'albert-{size}-v2',)
     ),
 )

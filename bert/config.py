@@ -4,8 +4,9 @@ import dataclasses
 from operator import attrgetter
 
 from model_zoo.blocks.config import AttentionConfig
+from model_zoo.errors import InputError
 
-__all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
+__all__ = ['AlbertConfig', 'BertConfig', 'DistilBertConfig', 'ElectraConfig']
 
 
 @dataclasses.dataclass
@@ -68,7 +69,8 @@ class BertConfig(AttentionConfig):
     def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
         # transformers makes the outputs of num_labels
-        if format != 'native' and architecture.endswith('ForQuestionAnswering'):
+        of_two = 'ForQuestionAnswering', 'ForPreTraining'
+        if format != 'native' and architecture.endswith(of_two):
             fields['num_labels'] = 2
         return 'bert_config.json' if format == 'tensorflow' else name, fields
 
@@ -107,6 +109,60 @@ class ElectraConfig(BertConfig):
     summary_last_dropout: float = 0.1
 
     embedding_units = property(attrgetter('embedding_size'))
+
+
+@dataclasses.dataclass
+class AlbertConfig(BertConfig):
+    """Like `BertConfig`, for layers that share parameters.
+
+    The layers are in `num_hidden_groups` groups; those of a group share parameters. Each of them
+    consists of `inner_group_num` layers with parameters of their own, so that there are
+    `num_hidden_layers` times `inner_group_num` layers. `embedding_size` is the number of the
+    embeddings' units, and `classifier_dropout_prob` the rate before a head's dense layer.
+    """
+
+    model_type = 'albert'
+
+    vocab_size: int = 30000
+    hidden_size: int = 4096
+    num_attention_heads: int = 64
+    intermediate_size: int = 16384
+    hidden_act: str = 'gelu_new'
+    hidden_dropout_prob: float = 0.0
+    attention_probs_dropout_prob: float = 0.0
+    embedding_size: int = 128
+    num_hidden_groups: int = 1
+    inner_group_num: int = 1
+    classifier_dropout_prob: float = 0.1
+
+    embedding_units = property(attrgetter('embedding_size'))
+
+    def __post_init__(self, vocab_size_or_config_json_file):
+        super().__post_init__(vocab_size_or_config_json_file)
+        if self.num_hidden_groups > self.num_hidden_layers:
+            few = f'{self.num_hidden_layers} layers have no {self.num_hidden_groups} groups'
+            raise InputError(few, field='num_hidden_groups')
+
+    @property
+    def num_layers(self):
+        """Number of layers, counted as often as they compute."""
+        return self.num_hidden_layers * self.inner_group_num
+
+    def cell_of(self, layer):
+        """Return the group of a layer, and the layer's number in it, whose parameters it has."""
+        step, inner = divmod(layer, self.inner_group_num)
+        return step * self.num_hidden_groups // self.num_hidden_layers, inner
+
+    def layers_like(self, layer):
+        layers = range(self.num_layers)
+        return [each for each in layers if self.cell_of(each) == self.cell_of(layer)]
+
+    def add_pruned(self, heads_to_prune):
+        """Return `pruned_heads` with more heads: layers that share parameters lose the same."""
+        merged, lost = super().add_pruned(heads_to_prune), {}
+        for layer in range(self.num_layers):
+            lost[layer] = [n for each in self.layers_like(layer) for n in merged.get(each, ())]
+        return super().add_pruned(lost)
 
 
 @dataclasses.dataclass

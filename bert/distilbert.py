@@ -130,12 +130,6 @@ DISTILBERT = variants.add_family(
         'layer_norm_eps': ('layer_norm_eps',),
         'dropout': ('dropout', 'attention_dropout'),
     },
-    classification=DistilBertForSequenceClassification,
-    tagging=DistilBertForTokenClassification,
-    multiple_choice=DistilBertForMultipleChoice,
-    question_answering=DistilBertForQuestionAnswering,
-    masked_lm=DistilBertForMaskedLM,
-    sentence_embedding=DistilBertSentenceEncoder,
 )
 distilbert_6_768_12 = variants.add_model(
     DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False

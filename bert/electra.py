@@ -2,7 +2,6 @@
 
 import functools
 
-import mxnet as mx
 from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
@@ -15,7 +14,7 @@ from . import heads, variants
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
 from .mapping import CLASSIFIER, huggingface_mapping
-from .model import BertEncoder, BertModel
+from .model import BertModel
 from .tokenizer import BertTokenizer
 
 __all__ = [
@@ -63,26 +62,11 @@ class ElectraBlock:
     make_mappings = staticmethod(_mappings)
 
 
-class ElectraEncoder(BertEncoder):
-    def __init__(self, config, **kwargs):
-        super().__init__(config, **kwargs)
-        self.project = None
-        if config.embedding_units != config.hidden_size:
-            with self.name_scope():
-                initializer = mx.init.Normal(config.initializer_range)
-                options = {'in_units': config.embedding_units, 'weight_initializer': initializer}
-                self.project = Dense(config.units, prefix='project_', **options)
-
-    def _embed(self, F, *inputs):
-        x = super()._embed(F, *inputs)
-        return x if self.project is None else self.project(x)
-
-
 class ElectraModel(ElectraBlock, BertModel):
     """Like `BertModel`; it has no pooler."""
 
     backbone = None
-    encoder_class = ElectraEncoder
+    encoder_class = variants.ProjectingEncoder
     huggingface_names = {(True, False): 'ElectraForMaskedLM'}
 
 
@@ -96,6 +80,8 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
     See `BertForTokenClassification` for inputs and labels. The scores are (batch, length), for the
     label 1: replaced.
     """
+
+    task = 'replaced_words'
 
     def _make_classifier(self, units, dropout):
         with self.name_scope():
@@ -154,13 +140,6 @@ ELECTRA = variants.add_family(
     ElectraModel,
     BertTokenizer,
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
-    classification=ElectraForSequenceClassification,
-    tagging=ElectraForTokenClassification,
-    multiple_choice=ElectraForMultipleChoice,
-    question_answering=ElectraForQuestionAnswering,
-    masked_lm=ElectraForMaskedLM,
-    sentence_embedding=ElectraSentenceEncoder,
-    replaced_words=ElectraForPreTraining,
 )
 electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
 electra_12_768_12 = variants.add_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)

@@ -47,6 +47,8 @@ class BertTask(TaskMixin, BertBlock):
 
     backbone = 'bert'
     model_class = BertModel
+    #: what the head is for, as `open_model` names it
+    task = None
     parts = {'use_pooler': False}
     #: the vector to classify instead of the pooler's output
     pooling = None
@@ -127,6 +129,7 @@ class BertForSequenceClassification(LabelTask):
     scores of (batch, num_labels).
     """
 
+    task = 'classification'
     label_inputs = {'labels': (1, 'num_labels')}
     parts = {'use_pooler': True}
 
@@ -173,6 +176,7 @@ class BertForMultipleChoice(BertTask):
     The loss, (1,), or scores of (batch, choices).
     """
 
+    task = 'multiple_choice'
     label_inputs = {'labels': (1, 'choices')}
     word_axes = 3
     parts = {'use_pooler': True}
@@ -219,6 +223,7 @@ class BertForTokenClassification(LabelTask):
     The loss, (1,), or scores of (batch, length, num_labels).
     """
 
+    task = 'tagging'
     label_inputs = {'labels': (2, 'num_labels')}
 
     def _classify(self, F, encoded, valid_length):
@@ -244,6 +249,7 @@ class BertForQuestionAnswering(BertTask):
     (batch, length).
     """
 
+    task = 'question_answering'
     label_inputs = {'start_positions': (1, 2**31), 'end_positions': (1, 2**31)}
 
     def __init__(self, bert, **options):
@@ -288,6 +294,7 @@ class BertForPreTraining(BertTask):
     (batch, positions, vocab_size) and (batch, 2).
     """
 
+    task = 'pretraining'
     label_inputs = {'masked_lm_labels': (2, 'vocab_size'), 'next_sentence_label': (1, 2)}
     parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
     #: terms that pre-training minimizes
@@ -328,6 +335,7 @@ class BertForMaskedLM(BertTask):
     The loss, (1,), or scores of (batch, positions, vocab_size).
     """
 
+    task = 'masked_lm'
     label_inputs = {'masked_lm_labels': (2, 'vocab_size')}
     parts = {'use_pooler': False, 'use_decoder': True}
     pretraining_terms = ('mlm',)
@@ -364,6 +372,7 @@ class BertForNextSentencePrediction(BertTask):
     The loss, (1,), or scores of (batch, 2).
     """
 
+    task = 'next_sentence'
     label_inputs = {'next_sentence_label': (1, 2)}
     parts = {'use_pooler': True, 'use_classifier': True}
 
@@ -407,6 +416,7 @@ class BertSentenceEncoder(BertTask):
     (batch, units)
     """
 
+    task = 'sentence_embedding'
     huggingface_name = 'BertModel'  # the head has no parameters
 
     def __init__(self, bert, pooling='mean', normalize=False, **options):

@@ -39,13 +39,13 @@ def _gluonnlp_rules(has_dropout):
     ]
 
 
+_HUGGINGFACE_CELLS = cell_layers(
+    _OURS,
+    'encoder.layer.{i}.',
+    'attention.self.query attention.self.key attention.self.value attention.output.dense '
+    'attention.output.LayerNorm intermediate.dense output.dense output.LayerNorm',
+)
 _HUGGINGFACE_LAYERS = {
-    **cell_layers(
-        _OURS,
-        'encoder.layer.{i}.',
-        'attention.self.query attention.self.key attention.self.value attention.output.dense '
-        'attention.output.LayerNorm intermediate.dense output.dense output.LayerNorm',
-    ),
     'encoder.norm': 'embeddings.LayerNorm',
     'pooler': 'pooler.dense',
     'decoder.dense': 'cls.predictions.transform.dense',
@@ -53,14 +53,14 @@ _HUGGINGFACE_LAYERS = {
 }
 
 
-def _huggingface_rules():
+def _huggingface_rules(cells):
     """Make the rules of pytorch-pretrained-bert 0.6.2 and transformers."""
     heads = {'classifier': 'cls.seq_relationship', '^classifier': 'classifier'}
     heads['^span_classifier'] = 'qa_outputs'
     tables = [f'embeddings.{name}_embeddings.weight' for name in _TABLES]
     return [
         *_embeddings(tables, tied=('cls.predictions.decoder.weight',), tied_to='decoder.bias'),
-        *layer_rules({**_HUGGINGFACE_LAYERS, **heads}, norm=('.weight', '.bias')),
+        *layer_rules({**cells, **_HUGGINGFACE_LAYERS, **heads}, norm=('.weight', '.bias')),
         Rule('decoder.bias', 'cls.predictions.bias', tied=('cls.predictions.decoder.bias',)),
     ]
 
@@ -74,7 +74,7 @@ def _tensorflow_name(name):
 def _tensorflow_rules():
     """Make the rules of google-research/bert: its models, and the models of its run_*.py."""
     layers = {}
-    for ours, theirs in _HUGGINGFACE_LAYERS.items():
+    for ours, theirs in {**_HUGGINGFACE_CELLS, **_HUGGINGFACE_LAYERS}.items():
         layers[ours] = tuple(map(_tensorflow_name, [theirs] if isinstance(theirs, str) else theirs))
     heads = {  # these kernels are stored as (outputs, inputs)
         'classifier': 'cls/seq_relationship/output',
@@ -126,7 +126,7 @@ def gluonnlp_mapping(backbone, has_dropout, *head_rules):
     return Mapping([*head_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
 
 
-def huggingface_mapping(backbone, names, outside, before=(), after=()):
+def huggingface_mapping(backbone, names, outside, before=(), after=(), cells=_HUGGINGFACE_CELLS):
     """Make the `Mapping` of transformers' files of a model like BERT."""
 
     def renamed(name):
@@ -136,7 +136,7 @@ def huggingface_mapping(backbone, names, outside, before=(), after=()):
 
     rules = [
         replace(rule, theirs=tuple(map(renamed, rule.theirs)), tied=tuple(map(renamed, rule.tied)))
-        for rule in _huggingface_rules()
+        for rule in _huggingface_rules(cells)
     ]
     return Mapping(
         [*before, *rules, *after],

@@ -93,6 +93,8 @@ class BertBlock(AttentionBlock):
 class BertEncoder(HybridBlock):
     """Position embedding, normalization and the encoder layers."""
 
+    stack_class = EncoderStack
+
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         units = config.embedding_units
@@ -101,7 +103,7 @@ class BertEncoder(HybridBlock):
             self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(config.dropout)
-            self.layers = EncoderStack(config)
+            self.layers = self.stack_class(config)
 
     def hybrid_forward(
         self, F, x, valid_length=None, head_mask=None, rows=None, position_weight=None

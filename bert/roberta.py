@@ -54,11 +54,11 @@ class RobertaConfig(BertConfig):
         return self.max_position_embeddings - self.first_position
 
 
-class _Positions:
-    """Their position table and the vector of token type 0, which all tokens have <-> our table."""
+class Positions:
+    """Their position table, and the vector of token type 0 if there is one, <-> our table."""
 
     def load(self, arrays, config):
-        return arrays[0][config.first_position :] + arrays[1][0]
+        return arrays[0][config.first_position :] + sum(types[0] for types in arrays[1:])
 
     def save(self, array, config):
         unused = np.zeros_like(array, shape=(config.first_position, array.shape[1]))
@@ -66,19 +66,19 @@ class _Positions:
         return [np.concatenate([unused, array]), types]
 
 
-_TABLES = ('embeddings.position_embeddings.weight', 'embeddings.token_type_embeddings.weight')
-_NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.predictions': 'lm_head'}
+TABLES = ('embeddings.position_embeddings.weight', 'embeddings.token_type_embeddings.weight')
+NAMES = {'transform.LayerNorm': 'layer_norm', 'transform.': '', 'cls.predictions': 'lm_head'}
 
 
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
     first, second = (1, 3) if has_dropout else (0, 1)
     layers = {'^dense': f'^classifier.{first}', '^classifier': f'^classifier.{second}'}
-    positions = Rule('encoder.position_weight', _TABLES, _Positions())
+    positions = Rule('encoder.position_weight', TABLES, Positions())
     return {
         'gluonnlp': gluonnlp_mapping('roberta', has_dropout, *layer_rules(layers)),
         'huggingface': huggingface_mapping(
-            'roberta', _NAMES, ('lm_head.',), before=(positions, *head), after=CLASSIFIER
+            'roberta', NAMES, ('lm_head.',), before=(positions, *head), after=CLASSIFIER
         ),
     }
 
@@ -154,12 +154,6 @@ ROBERTA = variants.add_family(
     'roberta',
     RobertaModel,
     RobertaTokenizer,
-    classification=RobertaForSequenceClassification,
-    tagging=RobertaForTokenClassification,
-    multiple_choice=RobertaForMultipleChoice,
-    question_answering=RobertaForQuestionAnswering,
-    masked_lm=RobertaForMaskedLM,
-    sentence_embedding=RobertaSentenceEncoder,
 )
 roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
 roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')

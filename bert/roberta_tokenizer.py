@@ -1,14 +1,17 @@
-"""Text to the ids of RoBERTa and of XLM-R, and back."""
+"""Text to the ids of RoBERTa, XLM-R, MPNet and ALBERT, and back."""
 
-from tokenizers import AddedToken, processors
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer as Library
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import Tokenizer
 from model_zoo.tokenization.bpe import byte_level, read_pairs
+from model_zoo.tokenization.library_files import PREFIX
+from model_zoo.tokenization.vocab import load_vocab
 
-from .sentence_pieces import open_model, unigrams
+from .sentence_pieces import open_model, pieces_of, unigrams
 
-__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
+__all__ = ['AlbertTokenizer', 'MPNetTokenizer', 'RobertaTokenizer', 'XLMRobertaTokenizer']
 
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 
@@ -67,12 +70,70 @@ class XLMRobertaTokenizer(Tokenizer):
         return _pieces_of(file.path)
 
 
-def _add_special_tokens(rust):
-    """Keep the special tokens whole; the mask takes the space before it."""
-    for token in _TOKENS:
+class MPNetTokenizer(Tokenizer):
+    """Word pieces, as `BertTokenizer` makes them, with RoBERTa's special tokens around them.
+
+    Gives the ids of transformers' ``MPNetTokenizer``: ``<s> text </s>``, and ``<s> text </s></s>
+    pair </s>``, without token types. Unknown words are ``[UNK]``.
+
+    Parameters
+    ----------
+    vocab_file : str or os.PathLike
+        ``vocab.txt``.
+    do_lower_case : bool
+        Lower-case, and strip accents.
+    max_len : int, optional
+        As of `Tokenizer`.
+    """
+
+    kinds, names = ('wordpiece',), frozenset(['MPNet'])
+    pretrained_max_len = 512
+
+    def __init__(self, vocab_file, do_lower_case=True, max_len=None):
+        self._set_up(_word_pieces(vocab_file, do_lower_case), max_len=max_len)
+
+    @classmethod
+    def library_of(cls, file):
+        return _word_pieces(file.path)
+
+
+class AlbertTokenizer(Tokenizer):
+    """Sentence pieces of a lowered text without accents, with BERT's special tokens around it.
+
+    Gives the ids of the ``tokenizer.json`` of the released models, which are SentencePiece's own.
+
+    Parameters
+    ----------
+    vocab_file : str or os.PathLike
+        SentencePiece model.
+    do_lower_case, keep_accents : bool
+        Whether texts are lowered, and keep their accents.
+    max_len : int, optional
+        As of `Tokenizer`.
+    """
+
+    kinds, names = ('sentencepiece',), frozenset(['Albert'])
+    pretrained_max_len = 512
+
+    def __init__(self, vocab_file, do_lower_case=True, keep_accents=False, max_len=None):
+        rust = _lowered_pieces(vocab_file, do_lower_case, keep_accents)
+        self._set_up(rust, max_len=max_len)
+
+    @classmethod
+    def from_vocab_file(cls, file, **kwargs):
+        fields = {**file.settings.fields, **kwargs}
+        keeps = bool(fields.get('keep_accents'))
+        rust = _lowered_pieces(file.path, fields.get('do_lower_case') is not False, keeps)
+        kwargs.pop('keep_accents', None)
+        return cls.of_settings(rust, file.settings, **kwargs)
+
+
+def _add_special_tokens(rust, tokens=_TOKENS):
+    """Keep the special tokens whole; the mask, the last one, takes the space before it."""
+    for token in tokens:
         if rust.token_to_id(token) is None:
-            raise InputError(f'the vocabulary has no {token}: is it of RoBERTa or XLM-R?')
-    rust.add_special_tokens([AddedToken(token, lstrip=token == '<mask>') for token in _TOKENS])
+            raise InputError(f'the vocabulary has no {token}: is it of this kind of model?')
+    rust.add_special_tokens([AddedToken(token, lstrip=token == tokens[-1]) for token in tokens])
 
 
 def _byte_pairs(vocab_file, merges_file):
@@ -87,11 +148,48 @@ def _byte_pairs(vocab_file, merges_file):
 
 def _pieces_of(path):
     """Make XLM-R's tokenizer in the library."""
-    rust = unigrams(open_model(path))
+    processor = open_model(path)
+    # fairseq's order
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces_of(processor)[3:], '<mask>']
+    ends = normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(' {2,}'), PREFIX)
+    rust = unigrams(processor, tokens, after=ends)
     _add_special_tokens(rust)
     rust.post_processor = processors.TemplateProcessing(
         single='<s> $A </s>',
         pair='<s> $A </s> </s> $B </s>',
         special_tokens=[(token, rust.token_to_id(token)) for token in ('<s>', '</s>')],
+    )
+    return rust
+
+
+def _word_pieces(path, do_lower_case=True):
+    """Make MPNet's tokenizer in the library."""
+    tokens = '<s>', '<pad>', '</s>', '[UNK]', '<mask>'
+    roles = {'cls': '<s>', 'pad': '<pad>', 'sep': '</s>', 'mask': '<mask>'}
+    ids = load_vocab(path, roles).token_to_idx
+    rust = Library(models.WordPiece(dict(ids), unk_token='[UNK]'))
+    rust.normalizer = normalizers.BertNormalizer(lowercase=do_lower_case)
+    rust.pre_tokenizer, rust.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    _add_special_tokens(rust, tokens)
+    ends = [(token, ids[token]) for token in ('</s>', '<s>')]
+    rust.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+    return rust
+
+
+def _lowered_pieces(path, do_lower_case, keep_accents):
+    """Make ALBERT's tokenizer in the library."""
+    processor, before = open_model(path), [normalizers.Replace(each, '"') for each in ('``', "''")]
+    if not keep_accents:
+        before += normalizers.NFKD(), normalizers.StripAccents()
+    if do_lower_case:
+        before.append(normalizers.Lowercase())
+    rust = unigrams(processor, pieces_of(processor), before)
+    steps = [pre_tokenizers.WhitespaceSplit(), rust.pre_tokenizer]
+    rust.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    _add_special_tokens(rust, ('<pad>', '<unk>', '[CLS]', '[SEP]', '[MASK]'))
+    rust.post_processor = processors.TemplateProcessing(
+        single='[CLS] $A [SEP]',
+        pair='[CLS] $A [SEP] $B:1 [SEP]:1',
+        special_tokens=[(token, rust.token_to_id(token)) for token in ('[CLS]', '[SEP]')],
     )
     return rust

@@ -1,8 +1,8 @@
-"""SentencePiece's models, for BERT and XLM-R."""
+"""SentencePiece's models, for BERT, XLM-R and ALBERT."""
 
 import os
 
-from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Library
 
 from model_zoo.checkpoint.tensorflow_file import read_message
@@ -32,38 +32,48 @@ def save_model(processor, path, name):
 
 
 # numbers of fields in sentencepiece_model.proto
-_TRAINER, _NORMALIZER = 2, 3
-_MODEL_TYPE, _BYTE_FALLBACK, _CHARSMAP = 3, 35, 2
-_UNIGRAM = 1
+_PIECES, _TRAINER, _NORMALIZER = 1, 2, 3
+_TYPE, _MODEL_TYPE, _BYTE_FALLBACK, _CHARSMAP = 3, 3, 35, 2
+_UNIGRAM, _USER_DEFINED = 1, 4
 
 
-def unigrams(processor):
-    """Return a unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
+def pieces_of(processor):
+    """Return the pieces of a model in the order of their ids."""
     with reporting('a piece of the model is not UTF-8', errors=UnicodeDecodeError):
-        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']  # fairseq's order
-    message = read_message(processor.serialized_model_proto())
+        return [processor.IdToPiece(number) for number in range(processor.GetPieceSize())]
+
+
+def unigrams(processor, tokens, before=(), after=()):
+    """Return a unigram model in the library `tokenizers`, as transformers converts it.
+
+    `tokens` are in the order of their ids. The steps `before` and `after` stand around the model's
+    own normalization. Pieces that its user defined are found in the text as it is.
+    """
+    message, pieces = read_message(processor.serialized_model_proto()), pieces_of(processor)
     fields = _TRAINER, _NORMALIZER
     trainer, normalizer = (read_message(message.get(field, [b''])[0]) for field in fields)
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
         raise InputError('the SentencePiece model must be of unigrams, without bytes as pieces')
     scores = {
-        processor.IdToPiece(number): processor.GetScore(number)
-        for number in range(processor.GetPieceSize())
+        piece: processor.GetScore(number)
+        for number, piece in enumerate(pieces)
         if not (processor.IsControl(number) or processor.IsUnknown(number))
     }
+    defined = [
+        AddedToken(piece, normalized=False)
+        for piece, content in zip(pieces, message.get(_PIECES, ()))
+        if scores.get(piece) == 0 and read_message(content).get(_TYPE) == [_USER_DEFINED]
+    ]
+    with reporting('the SentencePiece model has no <unk>', errors=ValueError):
+        unknown = tokens.index('<unk>')
     scored = [(token, scores.get(token, 0.0)) for token in tokens]
-    rust = Library(models.Unigram(scored, unk_id=tokens.index('<unk>'), byte_fallback=False))
+    rust = Library(models.Unigram(scored, unk_id=unknown, byte_fallback=False))
     charsmap = normalizer.get(_CHARSMAP, [b''])[0]
-    rust.normalizer = normalizers.Sequence(
-        [
-            *([call_rust(normalizers.Precompiled, charsmap)] if charsmap else []),
-            normalizers.Strip(left=False, right=True),
-            normalizers.Replace(Regex(' {2,}'), PREFIX),
-        ]
-    )
+    own = [call_rust(normalizers.Precompiled, charsmap)] if charsmap else []
+    rust.normalizer = normalizers.Sequence([*before, *own, *after])
     rust.pre_tokenizer = pre_tokenizers.Metaspace(PREFIX, prepend_scheme='always')
     rust.decoder = decoders.Metaspace(PREFIX)  # 'always' by default
+    rust.add_tokens(defined)
     return rust
 
 

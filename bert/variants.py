@@ -1,5 +1,8 @@
 """Parts that the variants of BERT share: blocks without token types, heads with a pooler."""
 
+import sys
+
+import mxnet as mx
 from mxnet.gluon import nn
 
 from model_zoo.layers.cells import ACTIVATIONS
@@ -8,7 +11,7 @@ from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
 from .catalogue import FIXED, HPARAMS, OPTIONS
-from .model import BertModel
+from .model import BertEncoder, BertModel
 
 
 class Typeless:
@@ -26,6 +29,25 @@ class TypelessModel(Typeless, BertModel):
 
     def _embed(self, F, words, token_types):
         return self.word_embed(words)
+
+
+class ProjectingEncoder(BertEncoder):
+    """An encoder with a dense layer behind its embeddings, at least if these have other units."""
+
+    always_projects = False
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.project = None
+        if self.always_projects or config.embedding_units != config.units:
+            with self.name_scope():
+                initializer = mx.init.Normal(config.initializer_range)
+                options = {'in_units': config.embedding_units, 'weight_initializer': initializer}
+                self.project = Dense(config.units, prefix='project_', **options)
+
+    def _embed(self, F, *inputs):
+        x = super()._embed(F, *inputs)
+        return x if self.project is None else self.project(x)
 
 
 class OwnPooler:
@@ -51,14 +73,17 @@ class OwnPooler:
         return self.dropout(self.activation(self.dense(x)))
 
 
-def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
-    """Register a `Family` for BERT's scripts and embedding; see its arguments."""
+def add_family(name, base, *tokenizers, hparams=HPARAMS):
+    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module."""
+    found = vars(sys.modules[base.__module__]).values()
+    heads = [each for each in found if getattr(each, 'model_class', None) is base]
+    tasks = {each.task: each for each in heads if hasattr(each, 'task')}
     family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     return register_family(family)
 
 
-def add_model(family, name, title, decoder=None):
+def add_model(family, name, title, decoder=None, pooler=False):
     """Register a function that builds a model of a family like BERT; returns it."""
-    parts = {'use_decoder': decoder, 'use_pooler': False, 'use_classifier': False}
+    parts = {'use_decoder': decoder, 'use_pooler': pooler, 'use_classifier': False}
     options = {**OPTIONS, **parts}
     return model_function(family, name, title, family.base.__module__, options, ('decoder',))

@@ -76,12 +76,6 @@ XLMR = variants.add_family(
     'xlmr',
     XLMRobertaModel,
     XLMRobertaTokenizer,
-    classification=XLMRobertaForSequenceClassification,
-    tagging=XLMRobertaForTokenClassification,
-    multiple_choice=XLMRobertaForMultipleChoice,
-    question_answering=XLMRobertaForQuestionAnswering,
-    masked_lm=XLMRobertaForMaskedLM,
-    sentence_embedding=XLMRobertaSentenceEncoder,
 )
 xlmr_12_768_12 = variants.add_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
 xlmr_24_1024_16 = variants.add_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')

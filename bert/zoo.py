@@ -6,7 +6,7 @@ from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
-from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
+from . import heads  # the package itself imports the variants, which register themselves
 from .catalogue import FIXED, HPARAMS, OPTIONS, PRETRAINED
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
@@ -20,16 +20,7 @@ BERT = register_family(
     Family(
         'bert',
         BertModel,
-        {
-            'classification': heads.BertForSequenceClassification,
-            'tagging': heads.BertForTokenClassification,
-            'multiple_choice': heads.BertForMultipleChoice,
-            'question_answering': heads.BertForQuestionAnswering,
-            'masked_lm': heads.BertForMaskedLM,
-            'next_sentence': heads.BertForNextSentencePrediction,
-            'pretraining': heads.BertForPreTraining,
-            'sentence_embedding': heads.BertSentenceEncoder,
-        },
+        {cls.task: cls for cls in vars(heads).values() if getattr(cls, 'task', None)},
         (BertTokenizer, BertSPTokenizer),
         fixed=FIXED,
         hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},

@@ -318,7 +318,9 @@ def open_model(
             block = block_class(config, **options)
             block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
         else:
-            named, classes = [*filter(None, [weights.class_name]), *named], [block_class]
+            # sentence-transformers reads the backbone, whatever head its configuration names
+            named = [weights.class_name, *(named if files.modules is None else ())]
+            classes = [block_class]
             if task is None and located.model is None:
                 classes = [cls for cls in family.blocks if cls.__name__ in named] or family.blocks
             blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]

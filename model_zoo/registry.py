@@ -73,6 +73,11 @@ class Family:
         self.blocks = [self.base, *self.tasks.values()]
         self.zoo_block = self.base if self.zoo_task is None else self.tasks[self.zoo_task]
 
+    @property
+    def predicts_next(self):
+        """Whether a head is trained to predict next sentences."""
+        return 'nsp' in getattr(self.tasks.get('pretraining'), 'pretraining_terms', ())
+
     def make_tokenizer(self, file):
         """Make the tokenizer of a `VocabFile`, which may be of a kind that another family uses."""
         # a class that the folder names may be any family's; without one only a family like this

@@ -124,7 +124,7 @@ def make_tokenizer(args):
         family = get_family(named)
         if family not in families:
             raise InputError(f'{args.vocab!r}: {named} models have no masked words', field='vocab')
-    return family.make_tokenizer(file), 'pretraining' in family.tasks
+    return family.make_tokenizer(file), family.predicts_next
 
 
 def show_sample(path, tokenizer):

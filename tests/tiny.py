@@ -28,6 +28,7 @@ SIZES = {
     bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
     bert.DistilBertConfig: {**DISTILBERT, 'max_position_embeddings': 24},
     bert.ElectraConfig: {**BERT, 'embedding_size': 8},
+    bert.AlbertConfig: {**BERT, 'embedding_size': 8, 'hidden_dropout_prob': 0.1},
     gpt.OpenAIGPTConfig: DECODER,
     gpt2.GPT2Config: DECODER,
     transfo_xl.TransfoXLConfig: TRANSFO_XL,

@@ -59,12 +59,35 @@ def make_xlmr(folder):
     return bert.XLMRobertaModel(config, use_decoder=True), tokenizer
 
 
+def make_mpnet(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    letters = [*string.ascii_lowercase, *string.digits, *string.punctuation]
+    further = [f'##{letter}' for letter in string.ascii_lowercase]
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *tiny.SPECIAL, *letters, *further, '<mask>']
+    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n', 'utf-8')
+    config = tiny.make_config(bert.MPNetConfig, len(tokens), **SIZES)
+    return bert.MPNetModel(config, use_decoder=True), bert.MPNetTokenizer(folder / 'vocab.txt')
+
+
+def make_albert(folder):
+    """Pieces learned from letters and a few words."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
+    path, special = folder / 'spiece.model', {'control_symbols': ['[CLS]', '[SEP]', '[MASK]']}
+    special.update(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, hard_vocab_limit=False)
+    tokenizer = bert.AlbertTokenizer(learn_pieces(path, lines * 3, 90, **special))
+    config = tiny.make_config(bert.AlbertConfig, len(tokenizer), **SIZES, embedding_size=16)
+    return bert.AlbertModel(config, use_decoder=True), tokenizer
+
+
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
 MAKERS = {
     'roberta': make_roberta,
     'distilbert': make_distilbert,
     'electra': make_electra,
     'xlmr': make_xlmr,
+    'mpnet': make_mpnet,
+    'albert': make_albert,
 }
 
 #: as in pytorch-pretrained-bert 0.6.2

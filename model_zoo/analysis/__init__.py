@@ -254,9 +254,11 @@ def _least_important(mask, importance, count):
 def heads_to_prune(mask, config):
     """Return the argument of ``block.prune_heads``, layer -> heads, for a mask (layers, heads).
 
-    Heads that are already pruned aren't listed again.
+    Heads that are already pruned aren't listed again, nor heads that another layer with the same
+    parameters needs.
     """
     off = {}
-    for layer, row in enumerate(mask):
-        off[layer] = [head for head in config.kept_heads(layer) if row[head] == 0]
+    for layer in range(len(mask)):
+        needed = mask[config.layers_like(layer)].any(axis=0)
+        off[layer] = [head for head in config.kept_heads(layer) if not needed[head]]
     return {layer: heads for layer, heads in off.items() if heads}

@@ -193,6 +193,10 @@ class AttentionConfig(Config):
         pruned = set(self.pruned_heads.get(layer, ()))
         return [head for head in range(self.num_heads) if head not in pruned]
 
+    def layers_like(self, layer):
+        """Return the layers with the same parameters as `layer`, and itself."""
+        return [layer]
+
     def add_pruned(self, heads_to_prune):
         """Return `pruned_heads` with more heads."""
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}

@@ -114,7 +114,7 @@ class Rule:
     Parameters
     ----------
     ours : str
-        Our name of the parameter; ``{i}`` stands for a layer's number.
+        Our name of the parameter; ``{i}`` stands for a layer's number, or for one of several.
     theirs : str or tuple of str
         The other program's names; several if a conversion joins them.
     convert : object
@@ -212,12 +212,19 @@ def _pattern(template):
 
 
 def _find(table, name):
-    """Return the entry of a table whose pattern a name matches, and the layer's number in it."""
+    """Return the entry of a table whose pattern a name matches, and the numbers in the name."""
     for entry, pattern in table:
         match = pattern.fullmatch(name)
         if match:
-            return entry, ''.join(match.groups())
-    return None, ''
+            return entry, match.groups()
+    return None, ()
+
+
+def _numbered(template, numbers):
+    """Return the name of a template with these numbers."""
+    for number in numbers:
+        template = template.replace('{i}', number, 1)
+    return template
 
 
 class Mapping:
@@ -321,12 +328,12 @@ class Mapping:
                 )
         parts_of, unknown = {}, []
         for name, new in names.items():
-            entry, layer = _find(self._theirs, new)
+            entry, numbers = _find(self._theirs, new)
             if entry is None:
                 unknown.append(name)
                 continue
             rule, part = entry
-            parts_of.setdefault((rule.ours.replace('{i}', layer), rule), {})[part] = name
+            parts_of.setdefault((_numbered(rule.ours, numbers), rule), {})[part] = name
         result = {}
         for (ours, rule), parts in parts_of.items():
             if len(parts) < len(rule.theirs):
@@ -364,17 +371,17 @@ class Mapping:
             rule is not None and rule.theirs[0].startswith(self._outside)
             for rule, _ in rules.values()
         )
-        for ours, (rule, layer) in rules.items():
+        for ours, (rule, numbers) in rules.items():
             if rule is None:
                 yield ours, None, {}
                 continue
-            numbered = [*enumerate(rule.theirs)]
+            templates = [*enumerate(rule.theirs)]
             if rule.tied_to in parameters:
-                numbered += [(0, name) for name in rule.tied]
+                templates += [(0, name) for name in rule.tied]
             names = {}
-            for number, name in numbered:
-                name = name.replace('{i}', layer)
+            for part, template in templates:
+                name = _numbered(template, numbers)
                 if with_prefix and not name.startswith(('^', *self._outside)):
                     name = self.backbone + name
-                names[name.removeprefix('^')] = number
+                names[name.removeprefix('^')] = part
             yield ours, rule.convert, names

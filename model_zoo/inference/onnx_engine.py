@@ -32,7 +32,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-_FORMAT = 2  # raised when the exporter writes other graphs
+_FORMAT = 3  # raised when the exporter writes other graphs
 
 
 class OnnxEngine(Engine):

@@ -7,6 +7,7 @@ import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
 from .attention import CausalSelfAttention, SelfAttention, attention_mask, layer_head_mask
+from .graphs import uses_standard_operators
 from .precision import Dense, LayerNorm
 
 __all__ = ['ACTIVATIONS', 'EncoderStack']
@@ -19,8 +20,9 @@ def _gelu(F, x):
 def _gelu_new(F, x):
     # The approximation of OpenAI GPT and GPT-2, x / 2 * (1 + tanh(y)), written as x * sigmoid(2 y):
     # it takes a seventh of the time, forward and back.
+    if uses_standard_operators():  # the form that runtimes compute in one
+        return (0.5 * x) * (1 + F.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     factor = 2 * math.sqrt(2 / math.pi)
-    # not x * sigmoid(x * y), which ONNX Runtime's optimizer takes for another function
     return _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x))) * x
 
 
@@ -132,7 +134,7 @@ class Cell(HybridBlock):
 
     def after(self, x, attended):
         """Return the cell's output from its input and the attention's output."""
-        x = x + self.dropout(attended)
+        x = self.dropout(attended) + x  # in this order ONNX Runtime's optimizer finds every layer
         if self.pre_norm:
             return x + self.dropout(self.ffn(self.ffn_norm(x)))
         x = self.attention_norm(x)
@@ -181,6 +183,9 @@ class EncoderStack(nn.HybridSequential):
     attentions : list of (batch, heads, length, length)
     """
 
+    #: what a mask depends on, by a layer's heads: their number
+    mask_key = len
+
     def __init__(self, config):
         super().__init__(prefix='')
         self._config = config
@@ -188,20 +193,32 @@ class EncoderStack(nn.HybridSequential):
             for layer in range(config.num_layers):
                 self.add(EncoderCell(config, layer))
 
+    def cells(self):
+        """Return the layers in the order in which they compute."""
+        return list(self)
+
     def attentions(self):
         """Return the layers' `SelfAttention`."""
-        return [cell.attention for cell in self]
+        return [cell.attention for cell in self.cells()]
 
-    def hybrid_forward(self, F, x, valid_length=None, head_mask=None):
-        dtype = np.dtype(self[0].attention.qkv.weight.dtype).name
-        masks = {}  # by number of heads, which differs between layers after pruning
+    def _mask(self, F, x, valid_length, heads, dtype):
+        """Return what is added to the scores of some heads, (B * heads, L, L), or None."""
+        if valid_length is None:
+            return None
+        return attention_mask(F, valid_length, x, len(heads), dtype)
+
+    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, **parameters):
+        cells = self.cells()
+        dtype = np.dtype(cells[0].attention.qkv.weight.dtype).name
+        masks = {}  # of layers with equal heads: they differ between layers after pruning
         states, attentions = [], []
-        for layer, cell in enumerate(self):
-            count = cell.attention.num_heads
-            if valid_length is not None and count not in masks:
-                masks[count] = attention_mask(F, valid_length, x, count, dtype)  # (B * heads, L, L)
+        for layer, cell in enumerate(cells):
+            heads = self._config.kept_heads(layer)
+            key = self.mask_key(heads)
+            if key not in masks:
+                masks[key] = self._mask(F, x, valid_length, heads, dtype, **parameters)
             layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
-            x, attention = cell(x, masks.get(count), layer_mask)
+            x, attention = cell(x, masks[key], layer_mask)
             states.append(x)
             attentions.append(attention)
         return states, attentions

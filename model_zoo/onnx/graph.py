@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import copy
+import hashlib
 import itertools
 import json
 import logging
@@ -43,13 +44,17 @@ def weight_bytes(model):
     return sum(len(array.raw_data) for array in model.graph.initializer)
 
 
-def fuse(model, num_heads, hidden_size):
-    """Join the operators of a BERT's layers with ONNX Runtime's optimizer."""
+def fuse(model, num_heads, hidden_size, quantizes=False):
+    """Join the operators of a BERT's layers with ONNX Runtime's optimizer.
+
+    ``Attention`` adds biases to the scores; but not in INT8, as which the model may be quantized.
+    """
     # The attention mask stays as it is, so that padding may be anywhere.
     from onnx import helper
     from onnxruntime.transformers import optimizer
     from onnxruntime.transformers.fusion_options import FusionOptions
 
+    biases = [] if quantizes else _without_biases(model.graph)
     options = FusionOptions('bert')
     options.use_raw_attention_mask(True)
     with quiet(), tempfile.TemporaryDirectory() as folder:
@@ -63,9 +68,53 @@ def fuse(model, num_heads, hidden_size):
             optimization_options=options,
             opt_level=0,
         ).model
+    _share_weights(model)
+    _with_biases(model.graph, biases)
     if all(opset.domain != _FUSED for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))
     return model
+
+
+def _without_biases(graph):
+    """Take biases from the scores of attention, which the optimizer then joins; return their names.
+
+    A mask alone, which is made by a product, stays. An output keeps each bias in the graph.
+    """
+    from onnx import ValueInfoProto
+
+    made = {name: node for node in graph.node for name in node.output}
+    sums = [(node, made[node.input[0]]) for node in graph.node if node.op_type == 'Softmax']
+    sums = [(node, each) for node, each in sums if each.op_type == 'Add']
+    sums = [(node, each) for node, each in sums if made[each.input[1]].op_type == 'Add']
+    for node, each in sums:
+        node.input[0] = each.input[0]
+    biases = [each.input[1] for _, each in sums]
+    graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(biases))
+    return biases
+
+
+def _with_biases(graph, biases):
+    """Give the biases to the layers' ``Attention``, in order."""
+    nodes = [node for node in graph.node if node.op_type == 'Attention'] if biases else []
+    for node, bias in zip(nodes, biases, strict=True):
+        node.input[:] = [*node.input[:3], '', '', bias]
+    del graph.output[len(graph.output) - len({*biases}) :]
+
+
+def _share_weights(model):
+    """Store equal weights once, such as the joined ones of layers that share parameters."""
+    from onnx import numpy_helper
+
+    first, same, graph = {}, {}, model.graph
+    for weight in graph.initializer:
+        array = np.ascontiguousarray(numpy_helper.to_array(weight))
+        content = hashlib.blake2b(array).digest()
+        same[weight.name] = first.setdefault((array.dtype, *weight.dims, content), weight)
+    for node in graph.node:
+        node.input[:] = [same[name].name if name in same else name for name in node.input]
+    kept = list(first.values())
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 @contextlib.contextmanager
@@ -209,6 +258,7 @@ def to_onnx(symbol, params, inputs, outputs):
 
     from .operators import OPERATORS
 
+    symbol = _joined(symbol)
     writer, values, graph = Writer(), {}, json.loads(symbol.tojson())
     nodes, ranks, data = graph['nodes'], _ranks(symbol, params, inputs), {}
     folded = _folded(symbol, nodes, graph['heads'], params)
@@ -258,6 +308,24 @@ def _value_info(tensor, axes):
 
     dtype = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
     return helper.make_tensor_value_info(tensor.name, dtype, axes or [None] * tensor.rank)
+
+
+def _joined(symbol):
+    """Join nodes that compute the same, and give the others names of their own."""
+    # A layer that computes several times gives its parameters and names to the graph each time.
+    import mxnet as mx
+
+    graph = json.loads(symbol.tojson())
+    first, same, names = {}, [], set()  # same: the number of a node -> of the first one like it
+    for number, node in enumerate(graph['nodes']):
+        node['inputs'] = [[same[i], *rest] for i, *rest in node['inputs']]
+        about = node['name'] if node['op'] == 'null' else node['inputs']
+        key = json.dumps([node['op'], node.get('attrs'), about], sort_keys=True)
+        same.append(first.setdefault(key, number))
+        node['name'] += f'_{number}' if node['name'] in names else ''
+        names.add(node['name'])
+    graph['heads'] = [[same[i], *rest] for i, *rest in graph['heads']]
+    return mx.sym.load_json(json.dumps(graph))
 
 
 def _folded(symbol, nodes, heads, params):

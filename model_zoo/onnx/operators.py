@@ -163,15 +163,17 @@ def _with_scalar(op, swapped=False, truth=False):
     return translate
 
 
-for _name in ('relu', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log', 'abs'):
+for _name in ('relu', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log', 'abs', 'floor'):
     OPERATORS[_name] = _unary(_name.capitalize())
-for _name, _op in {'add': 'Add', 'mul': 'Mul', 'div': 'Div'}.items():
+for _name, _op in {'add': 'Add', 'sub': 'Sub', 'mul': 'Mul', 'div': 'Div'}.items():
     OPERATORS[f'elemwise_{_name}'] = OPERATORS[f'broadcast_{_name}'] = _binary(_op)
 OPERATORS['broadcast_maximum'] = _binary('Max')
+OPERATORS['broadcast_minimum'] = _binary('Min')
 for _name, _op in {'lesser': 'Less', 'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():
     OPERATORS[f'broadcast_{_name}'] = _comparison(_op)
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, truth=True)
-_SCALARS = {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div', 'maximum': 'Max'}
+_SCALARS = {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div'}
+_SCALARS.update(maximum='Max', power='Pow')
 for _name, _op in _SCALARS.items():
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op)
 OPERATORS['_rminus_scalar'] = _with_scalar('Sub', swapped=True)

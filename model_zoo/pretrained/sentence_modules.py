@@ -90,7 +90,10 @@ def normalized(vector):
 
 
 #: data set of the catalogue, whose weights also come without the files that say the rest -> modules
-KNOWN = {'all_minilm_l6_v2': SentenceModules(steps=(normalized,), max_length=256)}
+KNOWN = {
+    'all_minilm_l6_v2': SentenceModules(steps=(normalized,), max_length=256),
+    'all_mpnet_base_v2': SentenceModules(steps=(normalized,), max_length=384),
+}
 
 
 def modules_of(files):

@@ -187,7 +187,7 @@ def pretraining_class(settings, located):
         if is_discriminator:
             generator = 'use its generator, such as google/electra-small-generator'
             raise InputError(f'{located.name!r} is a discriminator: {generator}')
-    both = 'pretraining' in family.tasks and not settings.masked_lm_only
+    both = family.predicts_next and not settings.masked_lm_only
     return family.block_class('pretraining' if both else 'masked_lm')
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_variants_peers import their_model
+from test_variants_peers import CONFIGS, their_model
 
 import bert
 from model_zoo.batches import Batch
@@ -32,7 +32,7 @@ def make_samples():
     return Samples(ids, np.zeros_like(ids), places, words * (weights > 0), weights, zeros, lengths)
 
 
-@pytest.mark.parametrize('family', ['Roberta', 'XLMRoberta', 'DistilBert', 'Electra', 'Bert'])
+@pytest.mark.parametrize('family', [*CONFIGS, 'Bert'])
 def test_loss_and_gradient(family, tmp_path):
     """The mean over the masked words of the batch, whatever their number in each sample."""
     names = NO_DROPOUT[family == 'DistilBert']

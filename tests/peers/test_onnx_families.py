@@ -180,6 +180,18 @@ def test_all_fusions_are_found(options, counts, tmp_path):
     assert {name: kinds.count(name) for name in counts} == counts
 
 
+@pytest.mark.parametrize('name, gelu', [('MPNetModel', 'BiasGelu'), ('AlbertModel', 'FastGelu')])
+def test_fusions_of_relative_positions_and_of_shared_layers(name, gelu, tmp_path):
+    """Parameters that layers share are in the file once, also those that are joined."""
+    block = tiny.make(getattr(bert, name), SIZE, 0.1, num_hidden_layers=4)
+    model = onnx.load(export_onnx(block, str(tmp_path), 'model', optimize=True))
+    kinds = [node.op_type for node in model.graph.node]
+    assert kinds.count('Attention') == kinds.count(gelu) == 4
+    assert kinds.count('SkipLayerNormalization') == 8
+    size = sum(4 * parameter.data().size for parameter in block.collect_params().values())
+    assert graph.weight_bytes(model) < 1.05 * size
+
+
 @pytest.mark.parametrize('family, block_class', VARIANTS)
 def test_variants(tmp_path, family, block_class):
     """Which ONNX Runtime compares with the block, for masks with holes."""

@@ -1,10 +1,11 @@
-"""Tokenizers of RoBERTa and XLM-R against transformers', on odd and real texts."""
+"""Tokenizers of the models like BERT against transformers', on odd and real texts."""
 
 import json
 import pathlib
 
 import numpy as np
 import pytest
+from tiny import learn_pieces
 
 import bert
 from model_zoo.opening import open_tokenizer
@@ -65,10 +66,13 @@ def assert_same_ids(ours, theirs, texts):
     texts = [text for text in texts if ours.tokenize(text)]  # an empty second text is left out
     pairs = list(reversed(texts))
     batch = ours.encode_batch(texts, pairs)
-    expected = theirs(texts, pairs, padding=True)
+    expected = theirs(texts, pairs, padding=True, return_token_type_ids=True)
     assert batch.input_ids.tolist() == expected['input_ids']
     lengths = np.sum(expected['attention_mask'], axis=1)
-    assert batch.valid_length.tolist() == lengths.tolist() and not batch.token_types.any()
+    assert batch.valid_length.tolist() == lengths.tolist()
+    is_typed = theirs.cls_token == '[CLS]'
+    types = np.array(expected['token_type_ids']) * is_typed
+    assert (batch.token_types == types).all() and batch.token_types.any() == is_typed
     for text in texts[:100]:
         cut = theirs(text, truncation=True, max_length=12)['input_ids']
         assert ours.encode(text, max_length=12) == cut
@@ -83,6 +87,43 @@ def test_roberta_tokenizer(roberta_folder, real_texts):
     assert len(ours) == len(theirs) and ours.mask_token_id == theirs.mask_token_id
     for text in real_texts[:50]:
         assert ours.decode(ours.encode(text), skip_special_tokens=True) == text
+
+
+def test_mpnet_tokenizer(data_dir, real_texts, tmp_path):
+    """MPNet's file: BERT's, with RoBERTa's special tokens around it."""
+    words = pathlib.Path(data_dir, 'vocab', 'bert-uncased', 'vocab.txt').read_text('utf-8')
+    words = f'<s>\n<pad>\n</s>\n<unk>\n{words.rstrip()}\n<mask>\n'
+    (tmp_path / 'vocab.txt').write_text(words, 'utf-8')
+    (tmp_path / 'config.json').write_text('{"model_type": "mpnet"}')
+    texts = [*ODD, '[UNK] of [CLS]', *real_texts]
+    for options in ({}, {'do_lower_case': False}):
+        theirs = transformers.MPNetTokenizer.from_pretrained(tmp_path, **options)
+        ours = bert.MPNetTokenizer.from_pretrained(str(tmp_path), **options)
+        assert_same_ids(ours, theirs, texts)
+    assert_saved(ours, theirs, texts[:200], tmp_path)
+
+
+def assert_saved(ours, theirs, texts, folder):
+    """What one has saved the other opens."""
+    theirs.save_pretrained(folder / 'theirs')
+    assert_same_ids(type(ours).from_pretrained(str(folder / 'theirs')), theirs, texts)
+    ours.save_pretrained(str(folder / 'ours'))
+    assert_same_ids(ours, transformers.AutoTokenizer.from_pretrained(folder / 'ours'), texts)
+
+
+@pytest.mark.parametrize('options', [{}, {'do_lower_case': False}, {'keep_accents': True}])
+def test_albert_tokenizer(real_texts, tmp_path, options):
+    """A file with the pieces that the released one has by its user's wish."""
+    special = {'control_symbols': ['[CLS]', '[SEP]', '[MASK]'], 'pad_id': 0, 'unk_id': 1}
+    special.update(bos_id=-1, eos_id=-1, user_defined_symbols=[*'()"-.', '\u2013', '\u20ac'])
+    lines = [text.lower() for text in real_texts]
+    learn_pieces(tmp_path / 'spiece.model', lines, 3000, hard_vocab_limit=False, **special)
+    (tmp_path / 'config.json').write_text('{"model_type": "albert"}')
+    texts = [*ODD, '[CLS] a [MASK]b [SEP]', "``quoted'' (5.1)", *real_texts]
+    theirs = transformers.AlbertTokenizer.from_pretrained(tmp_path, **options)
+    ours = bert.AlbertTokenizer.from_pretrained(str(tmp_path), **options)
+    assert_same_ids(ours, theirs, texts)
+    assert_saved(ours, theirs, texts[:200], tmp_path)
 
 
 @pytest.fixture(scope='module')

@@ -35,6 +35,8 @@ CONFIGS = {
         'max_position_embeddings': 20,
     },
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
+    'MPNet': {**SIZES, 'max_position_embeddings': 22},
+    'Albert': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
 }
 HEADS = (
     'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '
@@ -42,7 +44,8 @@ HEADS = (
 ).split()
 #: heads on the first word
 OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
-CASES = [(family, head) for family in CONFIGS for head in HEADS] + [('Electra', 'ForPreTraining')]
+CASES = [(family, head) for family in CONFIGS for head in HEADS]
+CASES += [('Electra', 'ForPreTraining'), ('Albert', 'ForPreTraining')]
 #: what the losses of the heads are for
 LABELS = {
     'ForMaskedLM': {'masked_lm_labels': (3, 9)},
@@ -51,7 +54,10 @@ LABELS = {
     'ForTokenClassification': {'labels': (3, 9)},
     'ForPreTraining': {'labels': (3, 9)},
     'ForQuestionAnswering': {'start_positions': (3,), 'end_positions': (3,)},
+    'AlbertForPreTraining': {'masked_lm_labels': (3, 9), 'next_sentence_label': (3,)},
 }
+#: our names of labels -> theirs
+THEIR_LABELS = {'masked_lm_labels': 'labels', 'next_sentence_label': 'sentence_order_label'}
 
 
 def their_model(family, head, **fields):
@@ -87,13 +93,14 @@ def make_words(head):
 
 
 def run_theirs(model, words, mask, **labels):
-    with torch.no_grad():
-        labels = {
-            name.replace('masked_lm_', ''): torch.tensor(np.where(each < 0, -100, each))
-            for name, each in labels.items()
-        }
-        outputs = model(torch.tensor(words), attention_mask=torch.tensor(mask).long(), **labels)
-    return [each.numpy() for each in outputs.to_tuple()]
+    labels = {
+        THEIR_LABELS.get(name, name): torch.tensor(np.where(each < 0, -100, each))
+        for name, each in labels.items()
+    }
+    outputs = model(torch.tensor(words), attention_mask=torch.tensor(mask).long(), **labels)
+    if labels:
+        outputs.loss.backward()
+    return [each.detach().numpy() for each in outputs.to_tuple()]
 
 
 def run_ours(block, words, valid, **labels):
@@ -129,19 +136,46 @@ def test_theirs_to_ours(tmp_path, family, head):
             mine, wanted = run_ours(ours, left, left_mask), run_theirs(theirs, left, left_mask)
             assert_same(mine[:1], wanted[:1], left_mask)
     if head in LABELS:
-        assert_same_loss(ours, theirs, head, words, mask, lengths)
+        assert_same_loss(ours, theirs, family, head)
 
 
-def assert_same_loss(ours, theirs, head, words, mask, lengths):
+def assert_same_loss(ours, theirs, family, head):
+    words, mask, lengths = make_words(head)
     if head == 'ForQuestionAnswering':  # in theirs padding takes part in this loss
         words, mask, lengths = words[:, :3], mask[:, :3], np.full(3, 3)
     random = np.random.RandomState(1)
-    labels = {name: random.randint(0, 2, shape) for name, shape in LABELS[head].items()}
+    shapes = LABELS.get(family + head) or LABELS[head]
+    labels = {name: random.randint(0, 2, shape) for name, shape in shapes.items()}
     for name, each in labels.items():
         if each.ndim == 2:
             labels[name] = np.where(mask, each, -1)
     loss, *_ = run_theirs(theirs, words, mask, **labels)
     np.testing.assert_allclose(run_ours(ours, words, lengths, **labels)[0], loss, rtol=1e-5)
+    return words, lengths, labels
+
+
+TRAINED = [(family, head) for family, head in CASES if family in ('MPNet', 'Albert')]
+
+
+@pytest.mark.parametrize('family, head', [case for case in TRAINED if case[1] in LABELS])
+def test_gradients_of_a_step(tmp_path, family, head):
+    rates = dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.0)
+    rates.update({'classifier_dropout_prob': 0.0} if family == 'Albert' else {})
+    theirs = their_model(family, head, **rates)
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, family + head).from_pretrained(str(tmp_path))
+    ours.hybridize(static_alloc=True, static_shape=True)
+    words, lengths, labels = assert_same_loss(ours, theirs, family, head)
+    with mx.autograd.record():
+        named = {name: mx.nd.array(each) for name, each in labels.items()}
+        loss = ours(mx.nd.array(words), valid_length=mx.nd.array(lengths), **named)
+    loss.backward()
+    gradients = {n: each.grad().asnumpy() for n, each in ours.parameters_by_name().items()}
+    gradients = ours.mappings()['huggingface'].save(gradients, ours.config, True)
+    for name, parameter in theirs.named_parameters():
+        wanted = parameter.grad.numpy()
+        atol = max(1e-4 * np.abs(wanted).max(), 5e-6)  # some are 0 but for rounding
+        np.testing.assert_allclose(gradients[name], wanted, rtol=0, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize('family, head', CASES)

@@ -58,7 +58,7 @@ def test_classification(model, tmp_path):
     assert names and all((first / n).read_text() == (second / n).read_text() for n in names)
 
 
-@pytest.mark.parametrize('model', ['roberta', 'xlmr'], indirect=True)
+@pytest.mark.parametrize('model', ['roberta', 'xlmr', 'mpnet', 'albert'], indirect=True)
 def test_squad(model, tmp_path):
     write_questions(tmp_path, 40)
     files = ['--train_file', tmp_path / 'train-2.json', '--dev_file', tmp_path / 'dev-2.json']
@@ -83,7 +83,7 @@ def write_sentences(path, seed):
     path.write_text('\n'.join(lines) + '\n')
 
 
-@pytest.mark.parametrize('model', ['electra', 'distilbert'], indirect=True)
+@pytest.mark.parametrize('model', ['electra', 'distilbert', 'albert'], indirect=True)
 def test_pretraining(model, tmp_path):
     """Masked words alone: there are no next sentences in what is made, logged and evaluated."""
     kind = 'text' if model.name.startswith('electra') else 'samples'

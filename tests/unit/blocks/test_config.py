@@ -68,6 +68,7 @@ REFUSED = {
         [{'dim': 0}, {'dim': 10}, {'dropout': 1.5}, {'activation': 'nonsense'}],
     ),
     bert.ElectraConfig: (SMALL, [{'embedding_size': 0}]),
+    bert.AlbertConfig: (SMALL, [{'num_hidden_groups': 9}, {'inner_group_num': 0}]),
     gpt.OpenAIGPTConfig: (DECODER, [{'afn': 'gelus'}, *OF_DECODERS]),
     gpt2.GPT2Config: (DECODER, [{'n_inner': 0}, {'activation_function': 'gelus'}, *OF_DECODERS]),
     transfo_xl.TransfoXLConfig: (
@@ -99,6 +100,7 @@ BAD_FIELDS = [
     *((Tiny, {name: 7}) for name in ('label2id', 'sentence_transformers')),
     (Tiny, {'sbert_ce_default_activation_function': 7}),
     (bert.ElectraConfig, {'summary_type': 'mean'}),
+    (bert.MPNetConfig, {'relative_attention_num_buckets': 64}),
     (gpt2.GPT2Config, {'scale_attn_by_inverse_layer_idx': True}),
     (gpt2.GPT2Config, {'scale_attn_weights': False}),
     (gpt2.GPT2Config, {'tie_word_embeddings': False}),

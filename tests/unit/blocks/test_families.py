@@ -35,8 +35,9 @@ SOME = {
         'BertModel BertForPreTraining BertForMultipleChoice BertForQuestionAnswering '
         'BertSentenceEncoder RobertaModel RobertaForSequenceClassification DistilBertModel '
         'DistilBertForSequenceClassification ElectraForMaskedLM ElectraForPreTraining '
-        'XLMRobertaForTokenClassification OpenAIGPTModel OpenAIGPTDoubleHeadsModel '
-        'GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel TransfoXLLMHeadModel'
+        'XLMRobertaForTokenClassification MPNetModel AlbertForPreTraining OpenAIGPTModel '
+        'OpenAIGPTDoubleHeadsModel GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel '
+        'TransfoXLLMHeadModel'
     ).split()
 }
 TOKENS = 40
@@ -249,7 +250,8 @@ def test_exported_for_plain_mxnet(cls, tmp_path):
 # -- attention heads ----------------------------------------------------------------------------
 
 
-@every(of_some(MASKED))
+# layers of ALBERT lose their heads together
+@every({name: cls for name, cls in of_some(MASKED).items() if not name.startswith('Albert')})
 def test_removed_heads_equal_masked_heads(cls, tmp_path):
     block = make(cls)
     inputs = inputs_of(block)
@@ -335,9 +337,10 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    sizes = tiny.sizes_of(cls.config_class)
-    (layers,) = sizes.keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
-    block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
+    fields = {field.name for field in dataclasses.fields(cls.config_class)}
+    layers = fields & {'num_hidden_layers', 'num_hidden_groups', 'n_layers', 'n_layer'}
+    deeper = tiny.initialized(cls(make_config(cls, **dict.fromkeys(layers, 3))), seed=2)
+    block = make(cls)
     before = tensors_of(block)
     deeper.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):

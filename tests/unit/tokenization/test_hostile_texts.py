@@ -44,6 +44,8 @@ def tokenizers(fixtures, tmp_path_factory):
         'BERT, cased': make_bert(folder('cased'), do_lower_case=False),
         'RoBERTa': variant_models.make_roberta(folder('roberta'))[1],
         'XLM-R': variant_models.make_xlmr(folder('xlmr'))[1],
+        'MPNet': variant_models.make_mpnet(folder('mpnet'))[1],
+        'ALBERT': variant_models.make_albert(folder('albert'))[1],
         'GPT': make_gpt(folder('gpt')),
         'GPT-2': make_gpt2(folder('gpt2')),
         'Transformer-XL': make_words(folder('words')),
@@ -51,7 +53,8 @@ def tokenizers(fixtures, tmp_path_factory):
     }
 
 
-NAMES = ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file']
+NAMES = ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'MPNet', 'ALBERT']
+NAMES += ['GPT', 'GPT-2', 'Transformer-XL', 'file']
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -47,7 +47,7 @@ def test_samples_have_all_text_once(kind, corpus, tmp_path):
     assert any(tokenizer.sep_token_id in row for row in rows)  # over the end of a document
 
 
-@pytest.mark.parametrize('kind', ['roberta', 'xlmr', 'distilbert'])
+@pytest.mark.parametrize('kind', ['roberta', 'xlmr', 'mpnet', 'albert'])
 def test_masks_of_whole_words(kind, corpus, tmp_path):
     tokenizer = MAKERS[kind](tmp_path)[1]
     options = SampleOptions(128, 40, 20, 0.3, whole_word_mask=True, next_sentence=False)

@@ -1,0 +1,146 @@
+"""ALBERT (Lan et al. 2020): BERT whose layers share parameters, on sentence pieces."""
+
+import functools
+
+from mxnet.gluon import nn
+
+from model_zoo.checkpoint.mapping import cell_layers, layer_rules
+from model_zoo.layers.cells import EncoderCell, EncoderStack
+
+from . import heads, variants
+from .catalogue import ALBERT_ARCHITECTURES, HPARAMS
+from .config import AlbertConfig
+from .mapping import huggingface_mapping
+from .model import BertModel
+from .roberta_tokenizer import AlbertTokenizer
+
+__all__ = [
+    'ALBERT',
+    'AlbertForMaskedLM',
+    'AlbertForMultipleChoice',
+    'AlbertForPreTraining',
+    'AlbertForQuestionAnswering',
+    'AlbertForSequenceClassification',
+    'AlbertForTokenClassification',
+    'AlbertModel',
+    'AlbertSentenceEncoder',
+    'albert_12_768_12',
+    'albert_12_4096_64',
+    'albert_24_1024_16',
+    'albert_24_2048_16',
+]
+
+
+_NAMES = {
+    'pooler.dense': 'pooler',
+    'cls.predictions.transform': 'predictions',
+    'cls.predictions': 'predictions',
+    'cls.seq_relationship': 'sop_classifier.classifier',
+}
+_CELLS = cell_layers(
+    'encoder.layers.{i}.{i}.',
+    'encoder.albert_layer_groups.{i}.albert_layers.{i}.',
+    'attention.query attention.key attention.value attention.dense attention.LayerNorm ffn '
+    'ffn_output full_layer_layer_norm',
+)
+
+
+@functools.lru_cache(None)
+def _mappings(head, has_dropout):
+    outside = 'predictions.', 'sop_classifier.'
+    dense = layer_rules({'encoder.project': 'encoder.embedding_hidden_mapping_in'})
+    options = {'after': dense, 'cells': _CELLS}
+    return {'huggingface': huggingface_mapping('albert', _NAMES, outside, **options)}
+
+
+class SharedStack(EncoderStack):
+    """Groups of layers, each of which computes several times."""
+
+    def __init__(self, config):
+        nn.HybridSequential.__init__(self, prefix='')
+        self._config = config
+        with self.name_scope():
+            for layer in range(config.num_layers):
+                group, inner = config.cell_of(layer)
+                if group == len(self):
+                    self.add(nn.HybridSequential(prefix=''))
+                if inner == len(self[group]):
+                    self[group].add(EncoderCell(config, layer))
+
+    def cells(self):
+        layers = map(self._config.cell_of, range(self._config.num_layers))
+        return [self[group][inner] for group, inner in layers]
+
+
+class AlbertEncoder(variants.ProjectingEncoder):
+    stack_class = SharedStack
+    always_projects = True
+
+
+class AlbertBlock:
+    config_class = AlbertConfig
+    architectures = ALBERT_ARCHITECTURES
+    backbone = 'albert'
+    make_mappings = staticmethod(_mappings)
+    dropout_field = 'classifier_dropout_prob'
+
+
+class AlbertModel(AlbertBlock, BertModel):
+    """Like `BertModel`; the classifier tells whether two sentences are in their order."""
+
+    backbone = None
+    encoder_class = AlbertEncoder
+    huggingface_names = {(True, True): 'AlbertForPreTraining', (True, False): 'AlbertForMaskedLM'}
+
+
+class AlbertTask(AlbertBlock):
+    model_class = AlbertModel
+
+
+class AlbertForPreTraining(AlbertTask, heads.BertForPreTraining):
+    """Like `BertForPreTraining`, with the order of sentences.
+
+    The next sentence's label is 0 if the sentences are in their order, and 1 if they are swapped.
+    """
+
+    pretraining_terms = ('mlm', 'sop')
+
+
+class AlbertForMaskedLM(AlbertTask, heads.BertForMaskedLM):
+    """Like `BertForMaskedLM`."""
+
+
+class AlbertForSequenceClassification(AlbertTask, heads.BertForSequenceClassification):
+    """Like `BertForSequenceClassification`."""
+
+
+class AlbertForMultipleChoice(AlbertTask, heads.BertForMultipleChoice):
+    """Like `BertForMultipleChoice`."""
+
+
+class AlbertForTokenClassification(AlbertTask, heads.BertForTokenClassification):
+    """Like `BertForTokenClassification`."""
+
+
+class AlbertForQuestionAnswering(AlbertTask, heads.BertForQuestionAnswering):
+    """Like `BertForQuestionAnswering`."""
+
+
+class AlbertSentenceEncoder(AlbertTask, heads.BertSentenceEncoder):
+    """Like `BertSentenceEncoder`."""
+
+    huggingface_name = 'AlbertModel'
+
+
+#: what ``open_model`` knows of ALBERT
+ALBERT = variants.add_family(
+    'albert',
+    AlbertModel,
+    AlbertTokenizer,
+    hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
+)
+_add = functools.partial(variants.add_model, ALBERT, pooler=True)
+albert_12_768_12 = _add('albert_12_768_12', 'ALBERT base: 12 layers, 768 units.')
+albert_24_1024_16 = _add('albert_24_1024_16', 'ALBERT large: 24 layers, 1024 units.')
+albert_24_2048_16 = _add('albert_24_2048_16', 'ALBERT xlarge: 24 layers, 2048 units.')
+albert_12_4096_64 = _add('albert_12_4096_64', 'ALBERT xxlarge: 12 layers, 4096 units.')
