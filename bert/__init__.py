@@ -3,6 +3,8 @@
 from . import (
     albert,
     config,
+    deberta,
+    deberta_tokenizer,
     distilbert,
     electra,
     heads,
@@ -15,6 +17,8 @@ from . import (
 )
 from .albert import *
 from .config import *
+from .deberta import *
+from .deberta_tokenizer import *
 from .distilbert import *
 from .electra import *
 from .heads import *
@@ -28,6 +32,8 @@ from .xlm_roberta import *
 __all__ = []
 __all__ += albert.__all__
 __all__ += config.__all__
+__all__ += deberta.__all__
+__all__ += deberta_tokenizer.__all__
 __all__ += distilbert.__all__
 __all__ += electra.__all__
 __all__ += heads.__all__

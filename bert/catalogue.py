@@ -23,7 +23,7 @@ def _sizes(*names):
     """Return the fields of BertConfig by names of models, which say layers, units and heads."""
     result = {}
     for name in names:
-        layers, units, heads = map(int, name.split('_')[1:])
+        layers, units, heads = map(int, name.split('_')[-3:])
         result[name] = {
             'num_hidden_layers': layers,
             'hidden_size': units,
@@ -54,6 +54,17 @@ MPNET_ARCHITECTURES[MPNET].update(layer_norm_eps=1e-5, max_position_embeddings=5
 ALBERT_ARCHITECTURES = _sizes(
     'albert_12_768_12', 'albert_24_1024_16', 'albert_24_2048_16', 'albert_12_4096_64'
 )
+#: name of a model of DeBERTa 3 -> its fields of DebertaV2Config
+DEBERTA_ARCHITECTURES = _sizes(
+    'deberta_v3_12_384_6', 'deberta_v3_6_768_12', 'deberta_v3_12_768_12', 'deberta_v3_24_1024_16'
+)
+for _fields in DEBERTA_ARCHITECTURES.values():
+    _fields.update(relative_attention=True, position_biased_input=False, share_att_key=True)
+    _fields.update(pos_att_type=['p2c', 'c2p'], position_buckets=256, norm_rel_ebd='layer_norm')
+#: name of a model -> its fields of ModernBertConfig
+MODERNBERT_ARCHITECTURES = _sizes('modernbert_22_768_12', 'modernbert_28_1024_16')
+for _fields, _inner in zip(MODERNBERT_ARCHITECTURES.values(), (1152, 2624)):
+    _fields['intermediate_size'] = _inner
 #: name of a model -> its fields of DistilBertConfig
 _DISTILBERT_SIZES = {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
 DISTILBERT_ARCHITECTURES = {'distilbert_6_768_12': _DISTILBERT_SIZES}
@@ -101,6 +112,8 @@ _ELECTRA = {'family': 'electra', 'owner': 'google', 'default': True, 'lacks': ('
 _XLMR = {'family': 'xlmr', 'owner': 'FacebookAI', 'default': True, 'dataset_aliases': ('cc100',)}
 _MPNET = {'family': 'mpnet', 'owner': 'microsoft'}
 _ALBERT = {'family': 'albert', 'owner': 'albert', 'default': True}
+_DEBERTA = {'family': 'deberta', 'owner': 'microsoft', 'default': True}
+_MODERNBERT = {'family': 'modernbert', 'owner': 'answerdotai', 'default': True}
 _TUNED = 'bert-large-{}-whole-word-masking-finetuned-{}'
 _BOOKS = 'openwebtext_ccnews_stories_books'
 _BOOKS_OF_ROBERTA = {**_ROBERTA, 'dataset_aliases': (_BOOKS,)}
@@ -229,5 +242,15 @@ PRETRAINED = (
         _entry(model, 'albert_en_uncased', name, hub=f'albert/{name}', **_ALBERT)
         for model, size in zip(ALBERT_ARCHITECTURES, ('base', 'large', 'xlarge', 'xxlarge'))
         for name in (f'albert-{size}-v2',)
+    ),
+    *(
+        _entry(model, 'deberta_en_cased', name, hub=f'microsoft/{name}', **_DEBERTA)
+        for model, size in zip(DEBERTA_ARCHITECTURES, ('xsmall', 'small', 'base', 'large'))
+        for name in (f'deberta-v3-{size}',)
+    ),
+    *(
+        _entry(model, 'modernbert_en_cased', name, hub=f'answerdotai/{name}', **_MODERNBERT)
+        for model, size in zip(MODERNBERT_ARCHITECTURES, ('base', 'large'))
+        for name in (f'ModernBERT-{size}',)
     ),
 )

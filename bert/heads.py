@@ -63,7 +63,7 @@ class BertTask(TaskMixin, BertBlock):
             self.dropout = nn.Dropout(self.dropout_rate)
             self.classifier = Dense(units, prefix='classifier_', **self.dense_options)
 
-    def _pool(self, F, encoded):
+    def _pool(self, F, encoded, valid_length=None):
         """Return the classifier's input for a sequence, (B, C)."""
         return self.dropout(encoded.pooled)
 
@@ -147,7 +147,7 @@ class BertForSequenceClassification(LabelTask):
 
     def _classify(self, F, encoded, valid_length):
         if self.pooling is None:
-            vector = self._pool(F, encoded)
+            vector = self._pool(F, encoded, valid_length)
         else:
             vector = pool_tokens(F, encoded.sequence, valid_length, self.pooling, self.precision)
             vector = self.dropout(vector)
@@ -197,7 +197,7 @@ class BertForMultipleChoice(BertTask):
         elif valid_length is not None:
             valid_length = F.reshape(valid_length, shape=(-1,))
         encoded = self.encode(flat, token_types, valid_length, head_mask=head_mask)
-        scores = self.classifier(self._pool(F, encoded))  # (B * choices, 1)
+        scores = self.classifier(self._pool(F, encoded, valid_length))  # (B * choices, 1)
         scores = F.reshape(scores, shape=(-1,))
         result = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
         if labels is not None:

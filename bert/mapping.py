@@ -126,7 +126,9 @@ def gluonnlp_mapping(backbone, has_dropout, *head_rules):
     return Mapping([*head_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
 
 
-def huggingface_mapping(backbone, names, outside, before=(), after=(), cells=_HUGGINGFACE_CELLS):
+def huggingface_mapping(
+    backbone, names, outside, before=(), after=(), cells=_HUGGINGFACE_CELLS, ignore=()
+):
     """Make the `Mapping` of transformers' files of a model like BERT."""
 
     def renamed(name):
@@ -135,7 +137,11 @@ def huggingface_mapping(backbone, names, outside, before=(), after=(), cells=_HU
         return name
 
     rules = [
-        replace(rule, theirs=tuple(map(renamed, rule.theirs)), tied=tuple(map(renamed, rule.tied)))
+        replace(
+            rule,
+            theirs=tuple(map(renamed, rule.theirs)),
+            tied=tuple(filter(None, map(renamed, rule.tied))),
+        )
         for rule in _huggingface_rules(cells)
     ]
     return Mapping(
@@ -143,7 +149,7 @@ def huggingface_mapping(backbone, names, outside, before=(), after=(), cells=_HU
         f'{backbone}.',
         mark_heads=False,
         outside=('classifier.', 'qa_outputs.', *outside),
-        ignore=(r'embeddings\.position_ids$',),
+        ignore=(r'embeddings\.position_ids$', *ignore),
         rename=(
             (r'LayerNorm\.gamma$', 'LayerNorm.weight'),
             (r'LayerNorm\.beta$', 'LayerNorm.bias'),

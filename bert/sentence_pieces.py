@@ -1,4 +1,4 @@
-"""SentencePiece's models, for BERT, XLM-R and ALBERT."""
+"""SentencePiece's models, for BERT, XLM-R, ALBERT and DeBERTa."""
 
 import os
 
@@ -64,8 +64,8 @@ def unigrams(processor, tokens, before=(), after=()):
         for piece, content in zip(pieces, message.get(_PIECES, ()))
         if scores.get(piece) == 0 and read_message(content).get(_TYPE) == [_USER_DEFINED]
     ]
-    with reporting('the SentencePiece model has no <unk>', errors=ValueError):
-        unknown = tokens.index('<unk>')
+    with reporting('the SentencePiece model has another <unk>', errors=ValueError):
+        unknown = tokens.index(processor.IdToPiece(processor.unk_id()))
     scored = [(token, scores.get(token, 0.0)) for token in tokens]
     rust = Library(models.Unigram(scored, unk_id=unknown, byte_fallback=False))
     charsmap = normalizer.get(_CHARSMAP, [b''])[0]

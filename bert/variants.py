@@ -66,11 +66,14 @@ class OwnPooler:
             self.dense = Dense(self.config.units, prefix='dense_', **self.dense_options)
             self.activation = nn.HybridLambda(ACTIVATIONS[self.pooler_activation])
 
-    def _pool(self, F, encoded):
+    def _pool(self, F, encoded, valid_length=None):
         x = F.slice_axis(encoded.sequence, axis=1, begin=0, end=1)
         x = F.reshape(x, shape=(0, -1))  # (B, C)
-        x = self.dropout(x) if self.drops_twice else x
+        x = self._drop_before(x)
         return self.dropout(self.activation(self.dense(x)))
+
+    def _drop_before(self, x):
+        return self.dropout(x) if self.drops_twice else x
 
 
 def add_family(name, base, *tokenizers, hparams=HPARAMS):

@@ -89,7 +89,8 @@ class Config:
         names = {field.name for field in dataclasses.fields(cls)}
         for name, value in cls.fixed.items():
             if values.get(name, value) != value:
-                raise InputError(f'{name} is {values[name]!r:.80}; only {value!r} is supported')
+                problem = f'is {values[name]!r:.80}; only {value!r} is supported'
+                raise InputError(problem, field=name)
         labels = values.get('id2label')  # Hugging Face's files have no other number
         if 'num_labels' in names and 'num_labels' not in values and isinstance(labels, dict):
             values['num_labels'] = len(labels)

@@ -73,6 +73,9 @@ class SelfAttention(MixedPrecision, HybridBlock):
     watch = None
     #: whether the originals keep query, key and value apart (see `DecoupledAdam`)
     joins_parameters = True
+    #: the dense layers whose outputs are of heads
+    of_heads = ('qkv',)
+    _has_bias = True
 
     def __init__(self, config, layer, initializer, prefix=None):
         super().__init__(prefix=prefix)
@@ -84,33 +87,37 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
     def _make_projections(self, num_heads):
         self.num_heads = num_heads  # after pruning
-        inner, units, init = num_heads * self._head_size, self._units, self._initializer
+        inner, units = num_heads * self._head_size, self._units
+        options = {'weight_initializer': self._initializer, 'use_bias': self._has_bias}
         with self.name_scope():
-            self.qkv = Dense(3 * inner, in_units=units, weight_initializer=init, prefix='qkv_')
+            self.qkv = Dense(3 * inner, in_units=units, prefix='qkv_', **options)
             if self.joins_parameters:
-                self.qkv.weight.joined = self.qkv.bias.joined = (3, self._head_size)
-            self.proj = Dense(units, in_units=inner, weight_initializer=init, prefix='proj_')
+                for parameter in self.qkv._reg_params.values():
+                    parameter.joined = 3, self._head_size
+            self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
 
     def prune(self, keep):
         """Keep only the heads at positions `keep`, an ascending list of at least one."""
-        ctx = self.qkv.weight.list_ctx()
-        size, units = self._head_size, self._units
-        qkv_weight = self.qkv.weight.data(ctx[0]).reshape((-1, 3 * size, units))
-        qkv_bias = self.qkv.bias.data(ctx[0]).reshape((-1, 3 * size))
-        proj_weight = self.proj.weight.data(ctx[0]).reshape((units, -1, size))
-        proj_bias = self.proj.bias.data(ctx[0])
+        ctx, kept = self.qkv.weight.list_ctx(), {}
         index = mx.nd.array(keep, ctx=ctx[0], dtype='int32')
-        dtype = qkv_weight.dtype
-
+        for name in (*self.of_heads, 'proj'):
+            for end, parameter in getattr(self, name)._reg_params.items():
+                array = kept[name, end] = parameter.data(ctx[0])
+                shape = array.shape
+                if name != 'proj':
+                    by_head = array.reshape((self.num_heads, -1, *shape[1:]))
+                    kept[name, end] = by_head.take(index).reshape((-1, *shape[1:]))
+                elif end == 'weight':
+                    by_head = array.reshape((shape[0], self.num_heads, -1))
+                    kept[name, end] = by_head.take(index, axis=1).reshape((shape[0], -1))
         self._make_projections(len(keep))
-        for dense in (self.qkv, self.proj):
-            dense.cast(dtype)
+        for (name, end), array in kept.items():
+            dense = getattr(self, name)
             dense.precision = self.precision
-            dense.initialize(ctx=ctx)
-        self.qkv.weight.set_data(qkv_weight.take(index).reshape((-1, units)))
-        self.qkv.bias.set_data(qkv_bias.take(index).reshape((-1,)))
-        self.proj.weight.set_data(proj_weight.take(index, axis=1).reshape((units, -1)))
-        self.proj.bias.set_data(proj_bias)
+            parameter = getattr(dense, end)
+            parameter.cast(array.dtype)
+            parameter.initialize(ctx=ctx)
+            parameter.set_data(array)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
         if uses_standard_operators():
@@ -132,13 +139,14 @@ class SelfAttention(MixedPrecision, HybridBlock):
     def _standard_parts(self, F, x, axes):
         """Return query, key and value, (B, L, heads, size), each in an order of axes."""
         heads, size = self.num_heads, self._head_size
-        weight = F.reshape(self.qkv.weight.var(), shape=(heads, 3, size, -1))
-        bias = F.reshape(self.qkv.bias.var(), shape=(heads, 3, size))
-        parts = []
+        parameters = [each.var() for each in self.qkv._reg_params.values()]  # weight, maybe a bias
+        whole = [F.reshape(each, shape=(heads, 3, -1)) for each in parameters]
+        options, parts = {'num_hidden': heads * size, 'flatten': False}, []
         for part, order in enumerate(axes):
-            pair = [F.slice_axis(full, axis=1, begin=part, end=part + 1) for full in (weight, bias)]
-            pair = F.reshape(pair[0], shape=(heads * size, -1)), F.reshape(pair[1], shape=(-1,))
-            out = F.FullyConnected(x, *pair, num_hidden=heads * size, flatten=False)
+            pair = [F.slice_axis(each, axis=1, begin=part, end=part + 1) for each in whole]
+            shapes = (heads * size, -1), (-1,)
+            pair = [F.reshape(each, shape=shape) for each, shape in zip(pair, shapes)]
+            out = F.FullyConnected(x, *pair, no_bias=len(pair) == 1, **options)
             parts.append(F.transpose(F.reshape(out, shape=(0, 0, heads, size)), axes=order))
         return parts
 

@@ -158,8 +158,8 @@ class EncoderCell(Cell):
             self.ffn_norm = LayerNorm(**norm)
             self.dropout = nn.Dropout(config.dropout)
 
-    def hybrid_forward(self, F, x, mask=None, head_mask=None):
-        attended, probabilities = self.attention(x, mask, head_mask)
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, *shared):
+        attended, probabilities = self.attention(self.before(x), mask, head_mask, *shared)
         return self.after(x, attended), probabilities
 
 
@@ -175,6 +175,8 @@ class EncoderStack(nn.HybridSequential):
     x : (length, batch, units)
     valid_length : (batch,), list of an attention mask (batch, length), or None
     head_mask : (layers, heads) or None
+    *shared
+        What the attentions of all layers take besides.
 
     Outputs
     -------
@@ -183,6 +185,7 @@ class EncoderStack(nn.HybridSequential):
     attentions : list of (batch, heads, length, length)
     """
 
+    cell_class = EncoderCell
     #: what a mask depends on, by a layer's heads: their number
     mask_key = len
 
@@ -191,7 +194,7 @@ class EncoderStack(nn.HybridSequential):
         self._config = config
         with self.name_scope():
             for layer in range(config.num_layers):
-                self.add(EncoderCell(config, layer))
+                self.add(self.cell_class(config, layer))
 
     def cells(self):
         """Return the layers in the order in which they compute."""
@@ -207,7 +210,7 @@ class EncoderStack(nn.HybridSequential):
             return None
         return attention_mask(F, valid_length, x, len(heads), dtype)
 
-    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, **parameters):
+    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, *shared, **parameters):
         cells = self.cells()
         dtype = np.dtype(cells[0].attention.qkv.weight.dtype).name
         masks = {}  # of layers with equal heads: they differ between layers after pruning
@@ -218,7 +221,7 @@ class EncoderStack(nn.HybridSequential):
             if key not in masks:
                 masks[key] = self._mask(F, x, valid_length, heads, dtype, **parameters)
             layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
-            x, attention = cell(x, masks[key], layer_mask)
+            x, attention = cell(x, masks[key], layer_mask, *shared)
             states.append(x)
             attentions.append(attention)
         return states, attentions

@@ -23,6 +23,16 @@ SIZES = {
 }
 #: prefix of the classes' names -> fields of the configuration
 ROBERTA = {**SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5}
+DEBERTA = {
+    **SIZES,
+    'max_position_embeddings': 20,
+    'relative_attention': True,
+    'position_biased_input': False,
+    'pos_att_type': ['p2c', 'c2p'],
+    'share_att_key': True,
+    'position_buckets': 6,
+    'norm_rel_ebd': 'layer_norm',
+}
 CONFIGS = {
     'Roberta': ROBERTA,
     'XLMRoberta': ROBERTA,
@@ -37,6 +47,7 @@ CONFIGS = {
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
     'MPNet': {**SIZES, 'max_position_embeddings': 22},
     'Albert': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
+    'DebertaV2': DEBERTA,
 }
 HEADS = (
     'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '

@@ -1,0 +1,182 @@
+"""DeBERTa's attention: products of contents, and of contents with relative positions."""
+
+import math
+
+from mxnet.gluon import nn
+
+from .attention import SelfAttention, attention_mask
+from .cells import EncoderCell, EncoderStack
+from .graphs import uses_standard_operators
+from .precision import Dense
+
+__all__ = ['DisentangledStack', 'relative_positions']
+
+
+def relative_positions(F, x, table, config):
+    """Return what all layers' `DisentangledAttention` take besides.
+
+    Parameters
+    ----------
+    x : (length, batch, units), or with `standard_operators` (batch, length, units)
+    table : (2 * config.span, units)
+        A row for each relative position.
+
+    Returns
+    -------
+    vectors : (2 * length, 1, units), or the whole table as (1, 2 * config.span, units)
+    rows : (2 * length,)
+        Rows of the table for the positions of queries relative to keys, from -length on.
+    by_query, by_key : (length, length)
+        The place of the position of query i relative to key j among the positions relative to
+        query i, or to key j; those of all queries, or keys, are one after the other.
+    """
+    standard = uses_standard_operators()
+    steps = F.cast(F.contrib.arange_like(x, axis=1 if standard else 0), 'float32')  # (L,)
+    distances = F.concat(-1 - F.reverse(steps, axis=0), steps, dim=0)
+    rows = F.clip(_bucket(F, distances, config) + config.span, 0, 2 * config.span - 1)
+    last = F.slice_axis(steps, axis=0, begin=-1, end=None)
+    count = F.expand_dims(last + 1, 0)  # (1, 1)
+    queries, keys = F.expand_dims(steps, 1), F.expand_dims(steps, 0)
+    places = F.broadcast_add(F.broadcast_add(queries, count), -keys)
+    by_query, by_key = (
+        F.broadcast_add(places, F.broadcast_mul(own, 2 * count)) for own in (queries, keys)
+    )
+    if standard:
+        vectors = F.expand_dims(table, 0)
+    else:
+        vectors = F.expand_dims(F.take(table, rows), 1)
+    return [vectors, rows, F.BlockGrad(by_query), F.BlockGrad(by_key)]
+
+
+def _bucket(F, distances, config):
+    """Return distances, whole numbers, of which those above half of the buckets share one."""
+    middle = config.position_buckets // 2
+    if middle <= 0:
+        return distances
+    near = F.clip(distances, -middle, middle)
+    widest = math.log((config.longest_distance - 1) / middle)
+    # log(1) = 0 for near ones; the small number makes up for the rounding of the logarithms
+    far = F.log(F.maximum(F.abs(distances), middle) / middle) / widest * (middle - 1)
+    return near + F.clip(distances, -1, 1) * F.ceil(far - 1e-4)
+
+
+class DisentangledAttention(SelfAttention):
+    """Self-attention whose scores also have products with relative positions (He et al. 2021).
+
+    A score is the sum of query times key, query times position's key ("c2p"), and key times
+    position's query ("p2c").
+
+    Inputs
+    ------
+    x, head_mask
+        See `SelfAttention`.
+    mask : (num_heads * batch, length, length) or None
+    *positions
+        See `relative_positions`.
+    """
+
+    def __init__(self, config, layer, initializer, prefix=None):
+        self._kinds = config.pos_att_type
+        if not config.share_att_key:
+            names = {'c2p': 'pos_key', 'p2c': 'pos_query'}
+            self.of_heads = ('qkv', *(names[kind] for kind in self._kinds))
+        super().__init__(config, layer, initializer, prefix)
+        with self.name_scope():
+            self.position_dropout = nn.Dropout(config.dropout)
+
+    def _make_projections(self, num_heads):
+        super()._make_projections(num_heads)
+        options = {'in_units': self._units, 'weight_initializer': self._initializer}
+        with self.name_scope():
+            for name in self.of_heads[1:]:
+                dense = Dense(num_heads * self._head_size, prefix=f'{name}_', **options)
+                setattr(self, name, dense)
+
+    def hybrid_forward(self, F, x, mask, head_mask, vectors, rows, *places):
+        vectors, heads = self.position_dropout(vectors), self.num_heads
+        query, key, value = self._parts(F, x)  # (heads, B, L, size)
+        scale = 1 / math.sqrt(self._head_size * (1 + len(self._kinds)))
+        query = query * scale
+        scores = self.product(F, F.batch_dot, *self._flat(F, query, key), transpose_b=True)
+        positions = self._positions(F, vectors)
+        for kind, part, factor, place in zip(('c2p', 'p2c'), (query, key), (1, scale), places):
+            if kind in self._kinds:
+                other = positions[kind] * factor  # (heads, 1, positions, size)
+                if uses_standard_operators():
+                    other = F.take(other, rows, axis=2)
+                products = self.product(
+                    F,
+                    F.batch_dot,
+                    F.reshape(part, shape=(0, -3, 0)),
+                    F.reshape(other, shape=(0, -3, 0)),
+                    transpose_b=True,
+                )  # (heads, B * L, 2 * L)
+                products = F.reshape_like(
+                    products, part, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=3
+                )
+                products = F.reshape(products, shape=(-3, -3))  # (heads * B, 2 * L * L)
+                scores = scores + F.take(products, place, axis=1)
+        return self._combine(F, query, scores, value, mask, head_mask)
+
+    def _combine(self, F, query, scores, value, mask, head_mask):
+        """Return the output and the probabilities for scores (heads * B, L, L)."""
+        scores = scores if mask is None else F.broadcast_add(scores, mask)
+        probabilities = self.dropout(F.softmax(scores, axis=-1))
+        by_head = F.reshape_like(
+            probabilities, query, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
+        )  # (heads, B, L, L)
+        if head_mask is not None:
+            by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(-1, 1, 1, 1)))
+            probabilities = F.reshape(by_head, shape=(-3, 0, 0))
+        context = self.product(F, F.batch_dot, probabilities, *self._flat(F, value))
+        context = F.reshape_like(context, query, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+        axes = (1, 2, 0, 3) if uses_standard_operators() else (2, 1, 0, 3)
+        context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -3))
+        return self._project(context), F.transpose(by_head, axes=(1, 0, 2, 3))
+
+    @staticmethod
+    def _flat(F, *parts):
+        return [F.reshape(part, shape=(-3, 0, 0)) for part in parts]
+
+    def _by_head(self, F, x):
+        """Return (L, B, inner), or (B, L, inner) of standard operators, as (heads, B, L, ...)."""
+        axes = (2, 0, 1, 3) if uses_standard_operators() else (2, 1, 0, 3)
+        return F.transpose(F.reshape(x, shape=(0, 0, self.num_heads, -1)), axes=axes)
+
+    def _parts(self, F, x):
+        """Return query, key and value, each (heads, B, L, size)."""
+        if uses_standard_operators():
+            return self._standard_parts(F, x, [(2, 0, 1, 3)] * 3)
+        qkv, size = self._by_head(F, self.qkv(x)), self._head_size
+        ends = ((part * size, (part + 1) * size) for part in range(3))
+        return [F.slice_axis(qkv, axis=3, begin=begin, end=end) for begin, end in ends]
+
+    def _positions(self, F, vectors):
+        """Return the positions' keys and queries."""
+        if len(self.of_heads) > 1:
+            dense = {'c2p': 'pos_key', 'p2c': 'pos_query'}
+            return {
+                kind: self._by_head(F, getattr(self, dense[kind])(vectors)) for kind in self._kinds
+            }
+        query, key, _ = self._parts(F, vectors)
+        return {'c2p': key, 'p2c': query}
+
+
+class DisentangledCell(EncoderCell):
+    """One layer with `DisentangledAttention`."""
+
+    attention_class = DisentangledAttention
+
+
+class DisentangledStack(EncoderStack):
+    """The layers of a DeBERTa; they also take `relative_positions`."""
+
+    cell_class = DisentangledCell
+
+    def _mask(self, F, x, valid_length, heads, dtype):
+        if valid_length is None:
+            return None
+        mask = attention_mask(F, valid_length, x, 1, dtype)  # (B, L, L)
+        if uses_standard_operators():
+            mask = F.reshape(mask, shape=(0, 1, -1))  # (B, 1, L)
+        return F.tile(mask, reps=(len(heads), 1, 1))
