@@ -4,11 +4,12 @@ from . import (
     albert,
     config,
     deberta,
-    deberta_tokenizer,
     distilbert,
     electra,
     heads,
+    later_tokenizers,
     model,
+    modernbert,
     mpnet,
     roberta,
     roberta_tokenizer,
@@ -18,11 +19,12 @@ from . import (
 from .albert import *
 from .config import *
 from .deberta import *
-from .deberta_tokenizer import *
 from .distilbert import *
 from .electra import *
 from .heads import *
+from .later_tokenizers import *
 from .model import *
+from .modernbert import *
 from .mpnet import *
 from .roberta import *
 from .roberta_tokenizer import *
@@ -33,11 +35,12 @@ __all__ = []
 __all__ += albert.__all__
 __all__ += config.__all__
 __all__ += deberta.__all__
-__all__ += deberta_tokenizer.__all__
+__all__ += later_tokenizers.__all__
 __all__ += distilbert.__all__
 __all__ += electra.__all__
 __all__ += heads.__all__
 __all__ += model.__all__
+__all__ += modernbert.__all__
 __all__ += mpnet.__all__
 __all__ += roberta.__all__
 __all__ += roberta_tokenizer.__all__

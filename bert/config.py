@@ -2,11 +2,21 @@
 
 import dataclasses
 from operator import attrgetter
+from typing import Literal
 
-from model_zoo.blocks.config import AttentionConfig
-from model_zoo.errors import InputError
+from model_zoo.blocks.config import AttentionConfig, check_field
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.layers.cells import ACTIVATIONS
+from model_zoo.util.fields import Size, Whole
 
-__all__ = ['AlbertConfig', 'BertConfig', 'DistilBertConfig', 'ElectraConfig']
+__all__ = [
+    'AlbertConfig',
+    'BertConfig',
+    'DebertaV2Config',
+    'DistilBertConfig',
+    'ElectraConfig',
+    'ModernBertConfig',
+]
 
 
 @dataclasses.dataclass
@@ -166,6 +176,85 @@ class AlbertConfig(BertConfig):
 
 
 @dataclasses.dataclass
+class DebertaV2Config(BertConfig):
+    """Like `BertConfig`, with the fields of transformers' ``DebertaV2Config``.
+
+    There are no token types and no absolute positions. `position_buckets` is half of the number of
+    relative positions with vectors of their own; with -1 it is `max_relative_positions`, which with
+    -1 is `max_position_embeddings`. `legacy` is what transformers calls the head for masked words.
+    """
+
+    model_type = 'deberta-v2'
+    fixed = {
+        **BertConfig.fixed,
+        'relative_attention': True,
+        'position_biased_input': False,
+        'type_vocab_size': 0,
+        'conv_kernel_size': 0,  # the convolution of deberta-v2-xlarge
+    }
+
+    vocab_size: int = 128100
+    type_vocab_size: Size = 0
+    layer_norm_eps: float = 1e-7
+    relative_attention: bool = True
+    position_biased_input: bool = False
+    pos_att_type: list[Literal['c2p', 'p2c']] | None = None
+    share_att_key: bool = False
+    position_buckets: Whole = -1
+    max_relative_positions: Whole = -1
+    norm_rel_ebd: str = 'none'
+    pooler_dropout: float = 0.0
+    pooler_hidden_act: str = 'gelu'
+    legacy: bool = True
+
+    def __post_init__(self, vocab_size_or_config_json_file):
+        if isinstance(self.pos_att_type, str):
+            self.pos_att_type = [part.strip() for part in self.pos_att_type.lower().split('|')]
+        super().__post_init__(vocab_size_or_config_json_file)
+        UnknownNameError.check('activation', self.pooler_hidden_act, ACTIVATIONS)
+        if self.position_buckets > 0 and self.longest_distance - 1 <= self.position_buckets // 2:
+            problem = f'must be above half of {self.position_buckets} buckets'
+            raise InputError(problem, field='max_relative_positions')
+
+    @classmethod
+    def from_dict(cls, values):
+        # transformers' defaults, which aren't ours
+        config = super().from_dict(
+            {'relative_attention': False, 'position_biased_input': True, **values}
+        )
+        for name, only in {
+            'attention_head_size': config.head_size,
+            'embedding_size': config.hidden_size,
+            'pooler_hidden_size': config.hidden_size,
+        }.items():
+            if config.extras.get(name, only) != only:
+                raise InputError(f'is {values[name]!r:.80}; only {only} is supported', field=name)
+        if config.extras.get('cls_dropout') is not None:
+            check_field('cls_dropout', config.extras['cls_dropout'], float)
+        return config
+
+    @property
+    def longest_distance(self):
+        """The distance from which on relative positions have the same vector."""
+        return (
+            self.max_position_embeddings
+            if self.max_relative_positions < 1
+            else (self.max_relative_positions)
+        )
+
+    @property
+    def span(self):
+        """Half of the rows of the table of relative positions."""
+        return self.position_buckets if self.position_buckets > 0 else self.longest_distance
+
+    @property
+    def head_dropout(self):
+        """Rate before a head's dense layer, on a text's vector."""
+        given = self.extras.get('cls_dropout')
+        return self.dropout if given is None else given
+
+
+@dataclasses.dataclass
 class DistilBertConfig(AttentionConfig):
     """Hyper-parameters with the names of transformers' files; see `BertConfig`."""
 
@@ -195,3 +284,94 @@ class DistilBertConfig(AttentionConfig):
     intermediate_size = property(attrgetter('hidden_dim'))
     decoder_act = property(attrgetter('activation'))
     position_rows = property(attrgetter('max_position_embeddings'))
+
+
+@dataclasses.dataclass
+class ModernBertConfig(AttentionConfig):
+    """Hyper-parameters with the names of transformers' files; see `BertConfig`.
+
+    Words attend to all words in the layers 0, `global_attn_every_n_layers`, and so on, or where
+    `layer_types` has 'full_attention'; in the others to half of `local_attention` words on each
+    side. The two kinds of layers have their own base of the angles of positions, `..._rope_theta`.
+    """
+
+    model_type = 'modernbert'
+    fixed = {
+        **AttentionConfig.fixed,
+        **dict.fromkeys(('attention_bias', 'mlp_bias', 'norm_bias'), False),
+        'decoder_bias': True,
+        'rope_scaling': None,
+    }
+
+    vocab_size: int = 50368
+    hidden_size: int = 768
+    num_hidden_layers: int = 22
+    num_attention_heads: int = 12
+    intermediate_size: int = 1152
+    hidden_activation: str = 'gelu'
+    max_position_embeddings: int = 8192
+    global_attn_every_n_layers: int = 3
+    layer_types: list[Literal['full_attention', 'sliding_attention']] | None = None
+    local_attention: int = 128
+    global_rope_theta: float = 160000.0
+    local_rope_theta: float = 10000.0
+    embedding_dropout: float = 0.0
+    attention_dropout: float = 0.0
+    mlp_dropout: float = 0.0
+    classifier_dropout: float = 0.0
+    classifier_pooling: Literal['cls', 'mean'] = 'cls'
+    classifier_activation: str = 'gelu'
+    classifier_bias: bool = False
+    initializer_range: float = 0.02
+    norm_eps: float = 1e-5
+    num_labels: int = 2
+    pruned_heads: dict | None = None
+
+    # as layers name them
+    type_vocab_size = 1
+    num_layers = property(attrgetter('num_hidden_layers'))
+    num_heads = property(attrgetter('num_attention_heads'))
+    units = embedding_units = property(attrgetter('hidden_size'))
+    activation = property(attrgetter('hidden_activation'))
+    decoder_act = property(attrgetter('classifier_activation'))
+    dropout = property(attrgetter('embedding_dropout'))
+    layer_norm_eps = property(attrgetter('norm_eps'))
+    position_rows = property(attrgetter('max_position_embeddings'))
+
+    def __post_init__(self, vocab_size_or_config_json_file):
+        super().__post_init__(vocab_size_or_config_json_file)
+        UnknownNameError.check('activation', self.classifier_activation, ACTIVATIONS)
+        if self.layer_types is not None and len(self.layer_types) != self.num_layers:
+            raise InputError(f'must have {self.num_layers} names', field='layer_types')
+        if self.local_attention < 2 or self.head_size % 2:
+            raise InputError(
+                f'is {self.local_attention}, and a head has {self.head_size} units: '
+                'at least 2, and an even number, are supported',
+                field='local_attention',
+            )
+
+    @classmethod
+    def from_dict(cls, values):
+        values = dict(values)
+        ropes = values.pop('rope_parameters', None) or {}  # of transformers 5
+        for name, kind in {'global': 'full_attention', 'local': 'sliding_attention'}.items():
+            rope = ropes.get(kind) or {}
+            if rope.get('rope_type', 'default') != 'default':
+                problem = f'has the type {rope["rope_type"]!r:.80}; only the default is supported'
+                raise InputError(problem, field='rope_parameters')
+            if rope.get('rope_theta') is not None:
+                values[f'{name}_rope_theta'] = float(rope['rope_theta'])
+        return super().from_dict(values)
+
+    def to_format(self, format, architecture=None):
+        name, fields = super().to_format(format, architecture)
+        # transformers makes the outputs of num_labels
+        if format != 'native' and architecture.endswith('ForQuestionAnswering'):
+            fields['num_labels'] = 2
+        return name, fields
+
+    def is_local(self, layer):
+        """Return whether the words of a layer attend to near ones alone."""
+        if self.layer_types is None:
+            return layer % self.global_attn_every_n_layers > 0
+        return self.layer_types[layer] == 'sliding_attention'

@@ -93,28 +93,39 @@ class BertBlock(AttentionBlock):
 class BertEncoder(HybridBlock):
     """Position embedding, normalization and the encoder layers."""
 
-    stack_class = EncoderStack
+    stack_class, norm_class = EncoderStack, LayerNorm
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         units = config.embedding_units
         with self.name_scope():
-            shape, init = (config.position_rows, units), mx.init.Normal(config.initializer_range)
-            self.position_weight = self.params.get('position_weight', shape=shape, init=init)
-            self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
+            shape, init = self._table_shape(config), mx.init.Normal(config.initializer_range)
+            if shape is not None:
+                self.position_weight = self.params.get('position_weight', shape=shape, init=init)
+            self.norm = self.norm_class(epsilon=config.layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(config.dropout)
             self.layers = self.stack_class(config)
+
+    @staticmethod
+    def _table_shape(config):
+        """Return the shape of the table of positions; None for no table."""
+        return config.position_rows, config.embedding_units
 
     def hybrid_forward(
         self, F, x, valid_length=None, head_mask=None, rows=None, position_weight=None
     ):
-        rows = () if rows is None else (rows,)
-        if uses_standard_operators():
-            x = self._embed(F, x, position_weight, *rows)  # (B, L, C)
-            return self.layers(x, valid_length, head_mask)
-        x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight, *rows)  # (L, B, C)
-        states, attentions = self.layers(x, valid_length, head_mask)
+        standard = uses_standard_operators()
+        x = x if standard else F.transpose(x, axes=(1, 0, 2))  # (L, B, C)
+        x = self._embed(F, x, position_weight, *(() if rows is None else (rows,)))
+        shared = self._shared(F, x, position_weight)
+        states, attentions = self.layers(x, valid_length, head_mask, *shared)
+        if standard:
+            return states, attentions
         return [batch_major(F, x, valid_length) for x in states], attentions
+
+    def _shared(self, F, x, position_weight):
+        """Return what the attentions of all layers take besides."""
+        return ()
 
     def _embed(self, F, x, position_weight, rows=None):
         """Return the first layer's input (L, B, units) for embeddings (L, B, embedding_units)."""
@@ -209,7 +220,7 @@ class BertModel(BertBlock):
     embeddings = {'word_embed': 'vocab_size', 'token_type_embed': 'type_vocab_size'}
     #: units, for GluonNLP's heads
     _units = property(attrgetter('config.hidden_size'))
-    encoder_class = BertEncoder
+    encoder_class, decoder_class = BertEncoder, BertDecoder
     #: has a decoder, has a classifier -> the class of transformers with the same parts
     huggingface_names = {
         (True, True): 'BertForPreTraining',
@@ -242,7 +253,7 @@ class BertModel(BertBlock):
             if use_classifier:
                 self.classifier = Dense(2, prefix='classifier_', **self.dense_options)
             if use_decoder:
-                self.decoder = BertDecoder(config, prefix='decoder_')
+                self.decoder = self.decoder_class(config, prefix='decoder_')
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
 
     def _embed(self, F, words, token_types):

@@ -309,7 +309,9 @@ def open_model(
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)
     else:
-        weights = (family.base if task is None else block_class).read_weights(source, config)
+        known = [cls for cls in family.blocks if cls.__name__ in named]
+        reader = block_class if task is not None else next(iter(known), family.base)
+        weights = reader.read_weights(source, config)
         layers, count = config.num_layers or 0, len(weights.tensors)
         if layers > max(count, 100):  # before they are made
             problem = f'the configuration has {layers} layers, but the weights have {count} arrays'

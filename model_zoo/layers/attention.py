@@ -122,8 +122,11 @@ class SelfAttention(MixedPrecision, HybridBlock):
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
         if uses_standard_operators():
             return self._standard(F, x, mask)
+        return self._attend(F, self.qkv(x), mask, head_mask)
+
+    def _attend(self, F, qkv, mask, head_mask):
+        """Compute the forward pass for the fused projection (L, B, 3 * inner)."""
         heads = self.num_heads
-        qkv = self.qkv(x)  # (L, B, 3 * inner)
         scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
         context = self.product(

@@ -102,6 +102,17 @@ class LayerNorm(MixedPrecision, nn.LayerNorm):
         return self.in_float32(F, F.LayerNorm, data, gamma, beta, **options)
 
 
+class ScaleNorm(LayerNorm):
+    """`LayerNorm` without a shift."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.params._params.pop(self._reg_params.pop('beta').name)
+
+    def hybrid_forward(self, F, data, gamma):
+        return super().hybrid_forward(F, data, gamma, F.zeros_like(gamma))
+
+
 def set_precision(block, dtype):
     """Cast a block, and set the precision of all its parts."""
     name = precision_name(dtype)

@@ -93,7 +93,7 @@ class DisentangledAttention(SelfAttention):
                 setattr(self, name, dense)
 
     def hybrid_forward(self, F, x, mask, head_mask, vectors, rows, *places):
-        vectors, heads = self.position_dropout(vectors), self.num_heads
+        vectors = self.position_dropout(vectors)
         query, key, value = self._parts(F, x)  # (heads, B, L, size)
         scale = 1 / math.sqrt(self._head_size * (1 + len(self._kinds)))
         query = query * scale

@@ -48,6 +48,14 @@ CONFIGS = {
     'MPNet': {**SIZES, 'max_position_embeddings': 22},
     'Albert': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
     'DebertaV2': DEBERTA,
+    'ModernBert': {
+        **SIZES,
+        'num_hidden_layers': 4,
+        'max_position_embeddings': 20,
+        'local_attention': 6,
+        **dict.fromkeys(('pad_token_id', 'cls_token_id', 'bos_token_id'), PAD),
+        **dict.fromkeys(('sep_token_id', 'eos_token_id'), PAD),
+    },
 }
 HEADS = (
     'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '

@@ -1,13 +1,14 @@
-"""Text to the ids of DeBERTa, and back."""
+"""Text to the ids of DeBERTa and of ModernBERT, and back."""
 
-from tokenizers import Regex, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import Tokenizer
+from model_zoo.tokenization.bpe import byte_level, read_pairs
 
 from .sentence_pieces import open_model, pieces_of, unigrams
 
-__all__ = ['DebertaV2Tokenizer']
+__all__ = ['DebertaV2Tokenizer', 'ModernBertTokenizer']
 
 
 class DebertaV2Tokenizer(Tokenizer):
@@ -41,6 +42,30 @@ class DebertaV2Tokenizer(Tokenizer):
         return cls.of_settings(_pieces_of(file.path, *options), file.settings, **kwargs)
 
 
+class ModernBertTokenizer(Tokenizer):
+    """Byte pairs of a text in Unicode's NFC, with BERT's special tokens around it.
+
+    Gives the ids of the ``tokenizer.json`` of the released models. There are no token types.
+
+    Parameters
+    ----------
+    vocab_file, merges_file : str or os.PathLike
+        ``vocab.json`` and ``merges.txt``.
+    max_len : int, optional
+        As of `Tokenizer`.
+    """
+
+    kinds, names = ('bpe',), frozenset(['ModernBert'])
+    pretrained_max_len = 8192
+
+    def __init__(self, vocab_file, merges_file, max_len=None):
+        self._set_up(_byte_pairs(vocab_file, merges_file), max_len=max_len)
+
+    @classmethod
+    def library_of(cls, file):
+        return _byte_pairs(file.path, file.merges_path)
+
+
 def _pieces_of(path, do_lower_case, split_by_punct):
     """Make DeBERTa's tokenizer in the library."""
     processor = open_model(path)
@@ -58,5 +83,22 @@ def _pieces_of(path, do_lower_case, split_by_punct):
         single='[CLS] $A [SEP]',
         pair='[CLS] $A [SEP] $B:1 [SEP]:1',
         special_tokens=[(token, rust.token_to_id(token)) for token in special[1:3]],
+    )
+    return rust
+
+
+def _byte_pairs(vocab_file, merges_file):
+    """Make ModernBERT's tokenizer in the library."""
+    ids, _, model = read_pairs(vocab_file, merges_file)
+    tokens = '[UNK]', '[CLS]', '[SEP]', '[PAD]', '[MASK]'
+    for token in tokens:
+        if token not in ids:
+            raise InputError(f'the vocabulary has no {token}: is it of a ModernBERT?')
+    rust = byte_level(model)
+    rust.normalizer = normalizers.NFC()
+    rust.add_special_tokens([AddedToken(token, lstrip=token == '[MASK]') for token in tokens])
+    ends = [(token, ids[token]) for token in ('[CLS]', '[SEP]')]
+    rust.post_processor = processors.TemplateProcessing(
+        single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B [SEP]', special_tokens=ends
     )
     return rust

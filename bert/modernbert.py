@@ -1,0 +1,228 @@
+"""ModernBERT (Warner et al. 2024): rotary positions, attention to near words, 8,192 tokens."""
+
+import functools
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock, nn
+
+from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
+from model_zoo.errors import UnknownNameError
+from model_zoo.layers.cells import ACTIVATIONS
+from model_zoo.layers.precision import Dense, MixedPrecision, ScaleNorm
+from model_zoo.layers.rotary import RotaryStack, are_short, short_texts
+
+from . import heads, variants
+from .catalogue import HPARAMS, MODERNBERT_ARCHITECTURES
+from .config import ModernBertConfig
+from .later_tokenizers import ModernBertTokenizer
+from .model import BertEncoder, BertModel
+
+__all__ = [
+    'MODERNBERT',
+    'ModernBertForMaskedLM',
+    'ModernBertForMultipleChoice',
+    'ModernBertForQuestionAnswering',
+    'ModernBertForSequenceClassification',
+    'ModernBertForTokenClassification',
+    'ModernBertModel',
+    'ModernBertSentenceEncoder',
+    'modernbert_22_768_12',
+    'modernbert_28_1024_16',
+]
+
+
+#: windows of the near words; texts up to this many are short
+_SHORT = 2
+_CELL = 'encoder.layers.{i}.'
+_LAYERS = {
+    'encoder.norm': 'embeddings.norm',
+    'encoder.layers.norm': 'final_norm',
+    f'{_CELL}attention_norm': 'layers.{i}.attn_norm',
+    f'{_CELL}attention.qkv': 'layers.{i}.attn.Wqkv',
+    f'{_CELL}attention.proj': 'layers.{i}.attn.Wo',
+    f'{_CELL}ffn_norm': 'layers.{i}.mlp_norm',
+    f'{_CELL}ffn.into': 'layers.{i}.mlp.Wi',
+    f'{_CELL}ffn.out': 'layers.{i}.mlp.Wo',
+    'decoder.dense': 'head.dense',
+    'decoder.norm': 'head.norm',
+    '^classifier': 'classifier',
+}
+_WORDS = 'embeddings.tok_embeddings.weight'
+
+
+@functools.lru_cache(None)
+def _mappings(head, has_dropout):
+    rules = [
+        *layer_rules(dict(head), norm=('.weight', '.bias')),
+        Rule('word_embed.weight', _WORDS, tied=('decoder.weight',), tied_to='decoder.bias'),
+        Rule('decoder.bias', 'decoder.bias'),
+        *layer_rules(_LAYERS, norm=('.weight', '.bias'), qkv=Stacked()),
+    ]
+    outside = 'head.', 'decoder.', 'classifier.'
+    return {'huggingface': Mapping(rules, 'model.', mark_heads=False, outside=outside)}
+
+
+class ModernBertBlock(variants.Typeless):
+    config_class = ModernBertConfig
+    architectures = MODERNBERT_ARCHITECTURES
+    optional_parts = ('decoder',)
+    backbone = 'modernbert'
+    graph_options = (*BertModel.graph_options, 'has_short_texts')
+    make_mappings = staticmethod(_mappings)
+    #: whether attention has a matrix of all pairs in the graph that runs
+    has_short_texts = property(lambda self: are_short())
+
+    def run(self, *inputs):
+        words, base = inputs[0], self.base
+        short = are_short() or base.output_attentions
+        if not isinstance(words, mx.sym.Symbol):  # else a part of another graph, or any length
+            short = (
+                base.output_attentions or words.shape[-1] <= _SHORT * base.config.local_attention
+            )
+        with short_texts(short):
+            return super().run(*inputs)
+
+
+class PredictionHead(HybridBlock):
+    """A dense layer, an activation and a normalization."""
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        init = mx.init.Normal(config.initializer_range)
+        options = {'use_bias': config.classifier_bias, 'weight_initializer': init}
+        with self.name_scope():
+            self.dense = Dense(config.units, in_units=config.units, **options)
+            self.activation = nn.HybridLambda(ACTIVATIONS[config.classifier_activation])
+            self.norm = ScaleNorm(in_channels=config.units, epsilon=config.layer_norm_eps)
+
+    def hybrid_forward(self, F, x):
+        return self.norm(self.activation(self.dense(x)))
+
+
+class ModernBertDecoder(MixedPrecision, PredictionHead):
+    """The head for masked words: `PredictionHead`, and the product with the word embedding."""
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(config, prefix=prefix, params=params)
+        self._vocab_size = config.vocab_size
+        with self.name_scope():
+            self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
+
+    def hybrid_forward(self, F, x, weight, bias):
+        x = super().hybrid_forward(F, x)
+        return self.fully_connected(F, x, weight, bias, num_hidden=self._vocab_size, flatten=False)
+
+
+class ModernBertEncoder(BertEncoder):
+    """Normalization and the layers; the table of positions is their rotation."""
+
+    stack_class, norm_class = RotaryStack, ScaleNorm
+
+    @staticmethod
+    def _table_shape(config):
+        return None
+
+    def _embed(self, F, x, position_weight):
+        return self.dropout(self.norm(x))
+
+
+class ModernBertModel(ModernBertBlock, variants.TypelessModel):
+    """Like `RobertaModel`, for up to 8,192 tokens; it has no pooler."""
+
+    backbone = None
+    encoder_class, decoder_class = ModernBertEncoder, ModernBertDecoder
+    huggingface_names = {(True, False): 'ModernBertForMaskedLM'}
+
+
+class ModernBertTask(ModernBertBlock):
+    model_class = ModernBertModel
+
+
+class WithHead(ModernBertTask):
+    """A task whose dense layer is behind a `PredictionHead`."""
+
+    parts = {'use_pooler': False}
+    dropout_field = 'classifier_dropout'
+    head_rules = (('^head.dense', 'head.dense'), ('^head.norm', 'head.norm'))
+
+    def __init__(self, bert, *args, **options):
+        super().__init__(bert, *args, **options)
+        with self.name_scope():
+            self.head = PredictionHead(self.config, prefix='head_')
+
+    def _pool(self, F, encoded, valid_length=None):
+        pooling = self.config.classifier_pooling
+        x = heads.pool_tokens(F, encoded.sequence, valid_length, pooling, self.precision)
+        return self.dropout(self.head(x))
+
+
+class OfTokens(WithHead):
+    def encode(self, *inputs, **named):
+        encoded = super().encode(*inputs, **named)
+        encoded.sequence = self.head(encoded.sequence)
+        return encoded
+
+
+class ModernBertForMaskedLM(ModernBertTask, heads.BertForMaskedLM):
+    """Like `BertForMaskedLM`."""
+
+
+class ModernBertForSequenceClassification(WithHead, heads.BertForSequenceClassification):
+    """Like `BertForSequenceClassification`; `pooling` is 'cls' or 'mean', before the head."""
+
+    def __init__(self, bert, num_labels=None, dropout=None, pooling=None, **options):
+        super().__init__(bert, num_labels, dropout, **options)
+        if pooling is not None:
+            UnknownNameError.check('pooling', pooling, ('cls', 'mean'))
+            self.config.classifier_pooling = pooling
+
+
+class ModernBertForMultipleChoice(WithHead, heads.BertForMultipleChoice):
+    """Like `BertForMultipleChoice`."""
+
+
+class ModernBertForTokenClassification(OfTokens, heads.BertForTokenClassification):
+    """Like `BertForTokenClassification`."""
+
+
+class ModernBertForQuestionAnswering(OfTokens, heads.BertForQuestionAnswering):
+    """Like `BertForQuestionAnswering`, with a dropout on the vectors."""
+
+    head_rules = (*WithHead.head_rules, ('^span_classifier', 'classifier'))
+
+    def __init__(self, bert, **options):
+        super().__init__(bert, **options)
+        self.dropout = nn.Dropout(self.config.classifier_dropout)
+
+    def encode(self, *inputs, **named):
+        encoded = super().encode(*inputs, **named)
+        encoded.sequence = self.dropout(encoded.sequence)
+        return encoded
+
+
+class ModernBertSentenceEncoder(ModernBertTask, heads.BertSentenceEncoder):
+    """Like `BertSentenceEncoder`."""
+
+    huggingface_name = 'ModernBertModel'
+
+
+#: what ``open_model`` knows of ModernBERT
+MODERNBERT = variants.add_family(
+    'modernbert',
+    ModernBertModel,
+    ModernBertTokenizer,
+    hparams={
+        **HPARAMS,
+        'activation': ('hidden_activation',),
+        'layer_norm_eps': ('norm_eps',),
+        'dropout': ('embedding_dropout', 'attention_dropout', 'mlp_dropout'),
+    },
+    classification=ModernBertForSequenceClassification,
+    tagging=ModernBertForTokenClassification,
+    multiple_choice=ModernBertForMultipleChoice,
+    question_answering=ModernBertForQuestionAnswering,
+    masked_lm=ModernBertForMaskedLM,
+    sentence_embedding=ModernBertSentenceEncoder,
+)
+modernbert_22_768_12 = variants.add_model(MODERNBERT, 'modernbert_22_768_12', 'ModernBERT base.')
+modernbert_28_1024_16 = variants.add_model(MODERNBERT, 'modernbert_28_1024_16', 'ModernBERT large.')
