@@ -85,7 +85,7 @@ class DebertaBlock(variants.Typeless):
 class DebertaEncoder(BertEncoder):
     """Normalization, and the layers with a table of relative positions."""
 
-    stack_class = DisentangledStack
+    stack_class, table_name = DisentangledStack, 'relative_weight'
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)

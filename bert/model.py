@@ -94,21 +94,23 @@ class BertEncoder(HybridBlock):
     """Position embedding, normalization and the encoder layers."""
 
     stack_class, norm_class = EncoderStack, LayerNorm
+    #: name of the table of positions; None for no table
+    table_name = 'position_weight'
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         units = config.embedding_units
         with self.name_scope():
             shape, init = self._table_shape(config), mx.init.Normal(config.initializer_range)
-            if shape is not None:
-                self.position_weight = self.params.get('position_weight', shape=shape, init=init)
+            if self.table_name is not None:
+                self.position_weight = self.params.get(self.table_name, shape=shape, init=init)
             self.norm = self.norm_class(epsilon=config.layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(config.dropout)
             self.layers = self.stack_class(config)
 
     @staticmethod
     def _table_shape(config):
-        """Return the shape of the table of positions; None for no table."""
+        """Return the shape of the table of positions."""
         return config.position_rows, config.embedding_units
 
     def hybrid_forward(

@@ -116,11 +116,7 @@ class ModernBertDecoder(MixedPrecision, PredictionHead):
 class ModernBertEncoder(BertEncoder):
     """Normalization and the layers; the table of positions is their rotation."""
 
-    stack_class, norm_class = RotaryStack, ScaleNorm
-
-    @staticmethod
-    def _table_shape(config):
-        return None
+    stack_class, norm_class, table_name = RotaryStack, ScaleNorm, None
 
     def _embed(self, F, x, position_weight):
         return self.dropout(self.norm(x))

@@ -17,6 +17,8 @@ SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 BERT = {'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2}
 BERT.update(intermediate_size=32, max_position_embeddings=24)
 DISTILBERT = {'dim': 16, 'n_layers': 2, 'n_heads': 2, 'hidden_dim': 32}
+DROPOUTS = dict.fromkeys(('embedding_dropout', 'attention_dropout', 'mlp_dropout'), 0.1)
+DISENTANGLED = {'pos_att_type': ['c2p', 'p2c'], 'share_att_key': True, 'position_buckets': 6}
 DECODER = {'n_embd': 16, 'n_layer': 2, 'n_head': 2, 'n_positions': 24}
 TRANSFO_XL = {'cutoffs': [3], 'd_model': 16, 'd_embed': 16, 'd_inner': 32}
 TRANSFO_XL.update(n_layer=2, n_head=2, d_head=8)
@@ -29,6 +31,8 @@ SIZES = {
     bert.DistilBertConfig: {**DISTILBERT, 'max_position_embeddings': 24},
     bert.ElectraConfig: {**BERT, 'embedding_size': 8},
     bert.AlbertConfig: {**BERT, 'embedding_size': 8, 'hidden_dropout_prob': 0.1},
+    bert.DebertaV2Config: {**BERT, **DISENTANGLED},
+    bert.ModernBertConfig: {**BERT, 'local_attention': 2, **DROPOUTS},
     gpt.OpenAIGPTConfig: DECODER,
     gpt2.GPT2Config: DECODER,
     transfo_xl.TransfoXLConfig: TRANSFO_XL,

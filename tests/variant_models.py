@@ -14,6 +14,7 @@ from model_zoo.tokenization.bpe import bytes_to_unicode
 
 SIZES = {'hidden_size': 32, 'num_hidden_layers': 1, 'max_position_embeddings': 66}
 SPACE = '\u0120'
+DEBERTA_TOKENS = '[PAD]', '[CLS]', '[SEP]', '[UNK]'
 
 
 def make_roberta(folder):
@@ -80,6 +81,30 @@ def make_albert(folder):
     return bert.AlbertModel(config, use_decoder=True), tokenizer
 
 
+def make_deberta(folder):
+    """Pieces learned from letters and a few words, with BERT's special tokens."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
+    ids = dict(zip(('pad_id', 'bos_id', 'eos_id', 'unk_id'), range(4)))
+    pieces = dict(zip(('pad_piece', 'bos_piece', 'eos_piece', 'unk_piece'), DEBERTA_TOKENS))
+    options = {**ids, **pieces, 'hard_vocab_limit': False}
+    path = learn_pieces(folder / 'spm.model', lines * 3, 90, **options)
+    tokenizer = bert.DebertaV2Tokenizer(path)
+    config = tiny.make_config(bert.DebertaV2Config, len(tokenizer), **SIZES)
+    return bert.DebertaV2Model(config, use_decoder=True), tokenizer
+
+
+def make_modernbert(folder):
+    """Bytes, and small letters behind a space."""
+    folder.mkdir(parents=True, exist_ok=True)
+    letters = sorted(bytes_to_unicode().values())
+    merges = [(SPACE, letter) for letter in string.ascii_lowercase]
+    tokens = [*letters, *map(''.join, merges), '[UNK]', '[CLS]', '[SEP]', '[PAD]', '[MASK]']
+    tokenizer = bert.ModernBertTokenizer(*write_pairs(folder, tokens, map(' '.join, merges)))
+    config = tiny.make_config(bert.ModernBertConfig, len(tokens), **SIZES)
+    return bert.ModernBertModel(config, use_decoder=True), tokenizer
+
+
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
 MAKERS = {
     'roberta': make_roberta,
@@ -88,6 +113,8 @@ MAKERS = {
     'xlmr': make_xlmr,
     'mpnet': make_mpnet,
     'albert': make_albert,
+    'deberta': make_deberta,
+    'modernbert': make_modernbert,
 }
 
 #: as in pytorch-pretrained-bert 0.6.2

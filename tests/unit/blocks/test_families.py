@@ -35,9 +35,10 @@ SOME = {
         'BertModel BertForPreTraining BertForMultipleChoice BertForQuestionAnswering '
         'BertSentenceEncoder RobertaModel RobertaForSequenceClassification DistilBertModel '
         'DistilBertForSequenceClassification ElectraForMaskedLM ElectraForPreTraining '
-        'XLMRobertaForTokenClassification MPNetModel AlbertForPreTraining OpenAIGPTModel '
-        'OpenAIGPTDoubleHeadsModel GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel '
-        'TransfoXLLMHeadModel'
+        'XLMRobertaForTokenClassification MPNetModel AlbertForPreTraining DebertaV2Model '
+        'DebertaV2ForSequenceClassification '
+        'ModernBertModel ModernBertForQuestionAnswering OpenAIGPTModel OpenAIGPTDoubleHeadsModel '
+        'GPT2LMHeadModel GPT2DoubleHeadsModel TransfoXLModel TransfoXLLMHeadModel'
     ).split()
 }
 TOKENS = 40

@@ -44,6 +44,16 @@ NAMES = {
         'xlmr',
         ['xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100'],
     ),
+    'deberta_v3_12_768_12': (
+        'deberta_en_cased',
+        'deberta',
+        ['deberta-v3-base', 'microsoft/deberta-v3-base'],
+    ),
+    'modernbert_22_768_12': (
+        'modernbert_en_cased',
+        'modernbert',
+        ['ModernBERT-base', 'answerdotai/ModernBERT-base'],
+    ),
     'gpt_12_768_12': ('book_corpus', 'gpt', ['openai-gpt']),
     'gpt2_12_768_12': ('openai_webtext', 'gpt2', ['gpt2', 'gpt2_117m']),
     'gpt2_24_1024_16': ('openai_webtext', None, ['gpt2-medium', 'gpt2_345m']),
@@ -57,7 +67,10 @@ NAMES = {
 }
 #: names of models, which have their sizes
 SIZES = sorted({entry.model for entry in list_pretrained()})
-POSITIONS = {'gpt2': 1024, 'transfo': None}
+POSITIONS = {'gpt2': 1024, 'transfo': None, 'modernbert': 8192}
+FIRST = 'ffn_1.weight', 'ffn.into.weight'
+#: units of the first dense layer of a feed-forward layer, where these are not four times as many
+INNER = {'modernbert_22_768_12': 2 * 1152, 'modernbert_28_1024_16': 2 * 2624}
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])
 
@@ -105,13 +118,13 @@ def test_sizes(name):
     block, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
     assert same is vocab and name in model_zoo.list_models()
     shapes = {key: value.shape for key, value in block.parameters_by_name().items()}
-    inner = max(shape[0] for key, shape in shapes.items() if key.endswith('ffn_1.weight'))
+    inner = max(shape[0] for key, shape in shapes.items() if key.endswith(FIRST))
     fields = 'num_layers', 'units', 'num_heads'
     if name.startswith('transfo_xl'):
         fields = 'n_layer', 'd_model', 'n_head'
     sizes = [int(part) for part in name.split('_')[-3:]]
     assert [getattr(block.config, field) for field in fields] == sizes
-    assert inner == padded_units(4 * sizes[1])
+    assert inner == INNER.get(name, padded_units(4 * sizes[1]))
     assert block.context_length == POSITIONS.get(name.split('_')[0], 512)
     assert block.config.embedding_rows == len(vocab)
     with pytest.raises(RuntimeError):  # not initialized, as GluonNLP's
