@@ -365,9 +365,14 @@ class ModernBertConfig(AttentionConfig):
 
     def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
-        # transformers makes the outputs of num_labels
-        if format != 'native' and architecture.endswith('ForQuestionAnswering'):
-            fields['num_labels'] = 2
+        if format != 'native':
+            # transformers' defaults are ids of the released vocabulary
+            for role in ('pad', 'cls', 'sep', 'bos', 'eos'):
+                if self.vocab_size != ModernBertConfig.vocab_size:
+                    fields.setdefault(f'{role}_token_id', None)
+            # transformers makes the outputs of num_labels
+            if architecture.endswith('ForQuestionAnswering'):
+                fields['num_labels'] = 2
         return name, fields
 
     def is_local(self, layer):

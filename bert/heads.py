@@ -115,7 +115,7 @@ class BertForSequenceClassification(LabelTask):
         Dropout on the pooled output. Default: the configuration's ``hidden_dropout_prob``.
     pooling : {'mean', 'cls', 'max'}, optional
         Classify this vector of the last layer, as `BertSentenceEncoder` makes it, instead of the
-        pooler's output. Default: ``classifier_pooling`` of the configuration, which keeps it.
+        pooler's output. Default: `pooling_field` of the configuration, which keeps it.
 
     Inputs
     ------
@@ -132,16 +132,18 @@ class BertForSequenceClassification(LabelTask):
     task = 'classification'
     label_inputs = {'labels': (1, 'num_labels')}
     parts = {'use_pooler': True}
+    #: field of the configuration
+    pooling_field = 'classifier_pooling'
 
     def __init__(self, bert, num_labels=None, dropout=None, pooling=None, **options):
         config = bert.config if isinstance(bert, BertModel) else bert
-        self.pooling = pooling or config.extras.get('classifier_pooling')
+        self.pooling = pooling or config.extras.get(self.pooling_field)
         if self.pooling is not None:
             UnknownNameError.check('pooling', self.pooling, POOLINGS)
             self.parts = {'use_pooler': False}
         super().__init__(bert, num_labels, dropout, **options)
         if self.pooling is not None:
-            self.config.extras['classifier_pooling'] = self.pooling
+            self.config.extras[self.pooling_field] = self.pooling
         if self.num_labels == 1:
             self.label_inputs = {'labels': (1, None)}  # numbers
 

@@ -6,7 +6,6 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
-from model_zoo.errors import UnknownNameError
 from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.layers.precision import Dense, MixedPrecision, ScaleNorm
 from model_zoo.layers.rotary import RotaryStack, are_short, short_texts
@@ -143,8 +142,9 @@ class WithHead(ModernBertTask):
 
     def __init__(self, bert, *args, **options):
         super().__init__(bert, *args, **options)
-        with self.name_scope():
-            self.head = PredictionHead(self.config, prefix='head_')
+        if self.pooling is None:
+            with self.name_scope():
+                self.head = PredictionHead(self.config, prefix='head_')
 
     def _pool(self, F, encoded, valid_length=None):
         pooling = self.config.classifier_pooling
@@ -164,13 +164,13 @@ class ModernBertForMaskedLM(ModernBertTask, heads.BertForMaskedLM):
 
 
 class ModernBertForSequenceClassification(WithHead, heads.BertForSequenceClassification):
-    """Like `BertForSequenceClassification`; `pooling` is 'cls' or 'mean', before the head."""
+    """Like `BertForSequenceClassification`; with `pooling` there is no `PredictionHead`.
 
-    def __init__(self, bert, num_labels=None, dropout=None, pooling=None, **options):
-        super().__init__(bert, num_labels, dropout, **options)
-        if pooling is not None:
-            UnknownNameError.check('pooling', pooling, ('cls', 'mean'))
-            self.config.classifier_pooling = pooling
+    Without it, the head's input is the vector that ``classifier_pooling`` of the configuration
+    names, as in transformers.
+    """
+
+    pooling_field = 'vector_pooling'
 
 
 class ModernBertForMultipleChoice(WithHead, heads.BertForMultipleChoice):

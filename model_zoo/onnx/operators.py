@@ -5,6 +5,7 @@ MXNet's own translations (``mxnet.onnx``) write sizes of the example into the gr
 with `model_zoo.layers.graphs.standard_operators`.
 """
 
+import itertools
 import math
 
 from ..errors import InputError
@@ -163,20 +164,24 @@ def _with_scalar(op, swapped=False, truth=False):
     return translate
 
 
-for _name in ('relu', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log', 'abs', 'floor'):
+_UNARY = 'relu sqrt tanh sigmoid exp log abs floor ceil cos sin'
+for _name in _UNARY.split():
     OPERATORS[_name] = _unary(_name.capitalize())
 for _name, _op in {'add': 'Add', 'sub': 'Sub', 'mul': 'Mul', 'div': 'Div'}.items():
     OPERATORS[f'elemwise_{_name}'] = OPERATORS[f'broadcast_{_name}'] = _binary(_op)
 OPERATORS['broadcast_maximum'] = _binary('Max')
 OPERATORS['broadcast_minimum'] = _binary('Min')
-for _name, _op in {'lesser': 'Less', 'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():
+_COMPARED = {'lesser': 'Less', 'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}
+_COMPARED['greater'] = 'Greater'
+for _name, _op in _COMPARED.items():
     OPERATORS[f'broadcast_{_name}'] = _comparison(_op)
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, truth=True)
 _SCALARS = {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div'}
 _SCALARS.update(maximum='Max', power='Pow')
 for _name, _op in _SCALARS.items():
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op)
-OPERATORS['_rminus_scalar'] = _with_scalar('Sub', swapped=True)
+for _name, _op in {'rminus': 'Sub', 'rdiv': 'Div', 'rpower': 'Pow'}.items():
+    OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, swapped=True)
 
 
 @translates('square')
@@ -230,9 +235,11 @@ def _fully_connected(writer, node):
     return writer.add('Add', [product, *bias], rank=tensor.rank) if bias else product
 
 
-@translates('dot', '_linalg_gemm2')
+@translates('dot', '_linalg_gemm2', 'batch_dot')
 def _product(writer, node):
-    return writer.add('MatMul', node.inputs, rank=node.ranks[0])
+    left, right = node.inputs
+    right = _transposed(writer, right) if node.attrs.get('transpose_b', False) else right
+    return writer.add('MatMul', [left, right], rank=node.ranks[0])
 
 
 @translates('LayerNorm')
@@ -304,6 +311,47 @@ def _slice_axis(writer, node):
     begin, end = node.attrs['begin'], node.attrs['end']
     ends = writer.ints(begin or 0), writer.ints(_END if end is None else end)
     return writer.add('Slice', [*node.inputs, *ends, writer.ints(node.attrs['axis'])])
+
+
+@translates('slice')
+def _slice(writer, node):
+    steps = node.attrs.get('step') or (1,)
+    axes = [
+        (axis, begin or 0, _END if end is None else end, step)
+        for axis, (begin, end, step) in enumerate(
+            itertools.zip_longest(node.attrs['begin'], node.attrs['end'], steps, fillvalue=1)
+        )
+        if (begin, end, step) != (None, None, 1)
+    ]
+    axes, begins, ends, steps = (writer.ints(*each) for each in zip(*axes))
+    return writer.add('Slice', [*node.inputs, begins, ends, axes, steps])
+
+
+@translates('slice_like')
+def _slice_like(writer, node):
+    tensor, like = node.inputs
+    (axis,) = node.attrs['axes']
+    end = writer.shape(like, axis, axis + 1)
+    return writer.add('Slice', [tensor, writer.ints(0), end, writer.ints(axis)])
+
+
+@translates('Pad')
+def _pad(writer, node):
+    (tensor,), width = node.inputs, node.attrs['pad_width']
+    value = writer.constant(node.attrs['constant_value'], tensor.dtype)
+    return writer.add('Pad', [tensor, writer.ints(*width[::2], *width[1::2]), value])
+
+
+@translates('tile')
+def _tile(writer, node):
+    return writer.add('Tile', [*node.inputs, writer.ints(*node.attrs['reps'])])
+
+
+@translates('take')
+def _take(writer, node):
+    tensor, places = node.inputs
+    places = writer.cast(places, 'int64')
+    return writer.add('Gather', [tensor, places], rank=node.ranks[0], axis=node.attrs['axis'])
 
 
 @translates('reverse')

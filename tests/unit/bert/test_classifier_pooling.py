@@ -9,7 +9,7 @@ import bert
 from export import export_block
 from model_zoo.errors import UnknownNameError
 
-FAMILIES = ['Bert', 'Roberta', 'DistilBert', 'Electra']
+FAMILIES = ['Bert', 'Roberta', 'DistilBert', 'Electra', 'DebertaV2', 'ModernBert']
 WORDS = mx.nd.array([[5, 6, 7, 8], [5, 6, 1, 1]])
 INPUTS = (WORDS, mx.nd.zeros_like(WORDS), mx.nd.array([4, 2]))
 
