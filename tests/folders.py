@@ -159,6 +159,30 @@ def xlmr_json(folder):
     return _json(folder, _unigrams(), FAIRSEQ, tokenizer_class='XLMRobertaTokenizer')
 
 
+def deberta_pieces(folder):
+    """As the first version's authors have it, without tokenizer.json."""
+    names = dict(zip(('pad', 'bos', 'eos', 'unk'), ('[PAD]', '[CLS]', '[SEP]', '[UNK]')))
+    options = {f'{role}_id': number for number, role in enumerate(names)}
+    options.update({f'{role}_piece': token for role, token in names.items()})
+    learn_pieces(folder / 'spm.model', LINES * 3, 110, hard_vocab_limit=False, **options)
+    fields = {'do_lower_case': False, 'vocab_type': 'spm', 'tokenizer_class': 'DebertaV2Tokenizer'}
+    _write(folder, 'tokenizer_config.json', fields)
+    return len(bert.DebertaV2Tokenizer(folder / 'spm.model'))
+
+
+def modernbert_json(folder):
+    tokens = [*BYTES, *map(''.join, SPACED), '[UNK]', '[CLS]', '[SEP]', '[PAD]', '[MASK]']
+    rust = _byte_pairs(tokens)
+    rust.normalizer = normalizers.NFC()
+    rust.add_special_tokens([*tokens[-5:-1], AddedToken('[MASK]', lstrip=True)])
+    ends = [(token, tokens.index(token)) for token in ('[CLS]', '[SEP]')]
+    rust.post_processor = processors.TemplateProcessing(
+        single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B [SEP]', special_tokens=ends
+    )
+    rust.add_tokens([ADDED])
+    return _json(folder, rust, NAMED, tokenizer_class='PreTrainedTokenizerFast')
+
+
 def gpt2_json(folder):
     rust = _byte_pairs([*BYTES, *map(''.join, SPACED), '<|endoftext|>'], [ADDED])
     named = dict.fromkeys(('bos', 'eos', 'unk'), '<|endoftext|>')
@@ -188,6 +212,8 @@ FOLDERS = {
     'roberta_txt': ('Roberta', bert_txt),
     'xlmr_json': ('XLMRoberta', xlmr_json),
     'xlmr_pieces': ('XLMRoberta', bert_pieces),
+    'deberta_pieces': ('DebertaV2', deberta_pieces),
+    'modernbert_json': ('ModernBert', modernbert_json),
     'gpt2_json': ('GPT2', gpt2_json),
     'gpt2_pairs': ('GPT2', gpt2_pairs),
 }

@@ -10,7 +10,7 @@ from model_zoo.opening import open_tokenizer
 transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
-MODEL_TYPES = {'XLMRoberta': 'xlm-roberta'}
+MODEL_TYPES = {'XLMRoberta': 'xlm-roberta', 'DebertaV2': 'deberta-v2'}
 TEXTS = [
     'The cat sat',
     'Sch\xf6n die \u4e2da',

@@ -2,12 +2,14 @@
 
 import json
 import pathlib
+import unicodedata
 
 import numpy as np
 import pytest
 from tiny import learn_pieces
 
 import bert
+from bert.sentence_pieces import open_model
 from model_zoo.opening import open_tokenizer
 
 torch = pytest.importorskip('torch')
@@ -167,3 +169,53 @@ def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
     for text in real_texts[:100]:
         ids = theirs(text)['input_ids']
         assert written.decode(ids) == theirs.decode(ids)
+
+
+def test_deberta_tokenizer(data_dir, real_texts, tmp_path):
+    """SentencePiece's own pieces; version 5 leaves out the model's normalization (NFKC)."""
+    roles = dict(zip(('pad', 'bos', 'eos', 'unk'), ('[PAD]', '[CLS]', '[SEP]', '[UNK]')))
+    options = {f'{role}_id': number for number, role in enumerate(roles)}
+    options.update({f'{role}_piece': token for role, token in roles.items()})
+    path = learn_pieces(tmp_path / 'spm.model', real_texts, 1500, hard_vocab_limit=False, **options)
+    (tmp_path / 'config.json').write_text('{"model_type": "deberta-v2"}')
+    ours, processor = open_tokenizer(str(tmp_path)), open_model(path)
+    assert type(ours) is bert.DebertaV2Tokenizer
+    plain = [text for text in ODD if '<' not in text]
+    for text in (*plain, *real_texts):
+        assert ours.encode(text)[1:-1] == processor.EncodeAsIds(text), text
+    theirs = transformers.DebertaV2Tokenizer.from_pretrained(tmp_path)
+    texts = [text for text in real_texts if unicodedata.normalize('NFKC', text) == text]
+    assert len(texts) > 100
+    for text in ('', 'a [MASK]b', '[CLS] in [SEP] text', *texts):
+        assert ours.encode(text) == theirs(text)['input_ids'], text
+    batch, expected = (
+        ours.encode_batch(texts, texts[::-1]),
+        theirs(texts, texts[::-1], padding=True),
+    )
+    assert batch.input_ids.tolist() == expected['input_ids']
+    assert batch.token_types.tolist() == expected['token_type_ids']
+    ours.save_pretrained(tmp_path / 'saved')
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_file=f'{tmp_path}/saved/tokenizer.json')
+    again = open_tokenizer(str(tmp_path / 'saved'), family='deberta')
+    for text in (*ODD, *real_texts):
+        assert ours.encode(text) == fast(text)['input_ids'] == again.encode(text)
+    assert len(ours) == len(theirs) and ours.mask_token_id == theirs.mask_token_id
+
+
+def test_modernbert_tokenizer(data_dir, real_texts, tmp_path):
+    source = pathlib.Path(data_dir, 'vocab', 'gpt2')
+    tokens = list(json.loads((source / 'encoder.json').read_text('utf-8')))
+    tokens += ['[UNK]', '[CLS]', '[SEP]', '[PAD]', '[MASK]']
+    ids = {token: number for number, token in enumerate(tokens)}
+    (tmp_path / 'vocab.json').write_text(json.dumps(ids), 'utf-8')
+    merges = (source / 'vocab.bpe').read_text('utf-8')
+    (tmp_path / 'merges.txt').write_text(merges, 'utf-8')
+    ours = bert.ModernBertTokenizer(tmp_path / 'vocab.json', tmp_path / 'merges.txt')
+    (tmp_path / 'saved').mkdir()
+    (tmp_path / 'saved' / 'config.json').write_text('{"model_type": "modernbert"}')
+    ours.save_pretrained(tmp_path / 'saved')
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / 'saved')
+    again = open_tokenizer(str(tmp_path / 'saved'))
+    assert_same_ids(ours, theirs, [*ODD, *real_texts])
+    assert_same_ids(again, theirs, [*ODD, *real_texts])
+    assert ours.mask_token_id == again.mask_token_id == theirs.mask_token_id

@@ -233,6 +233,101 @@ def test_all_layers_and_attentions(tmp_path, family):
         np.testing.assert_allclose(one.asnumpy()[rows], other.numpy()[rows], atol=1e-5)
 
 
+#: other fields of configurations -> a head that they change
+OTHERS = {
+    'own projections': ('DebertaV2', 'Model', {'share_att_key': False, 'norm_rel_ebd': 'none'}),
+    'c2p': ('DebertaV2', 'Model', {'pos_att_type': ['c2p'], 'share_att_key': False}),
+    'p2c': ('DebertaV2', 'Model', {'pos_att_type': 'p2c'}),
+    'no buckets': ('DebertaV2', 'Model', {'position_buckets': -1, 'max_relative_positions': 12}),
+    'not legacy': ('DebertaV2', 'ForMaskedLM', {'legacy': False}),
+    'pooler': (
+        'DebertaV2',
+        'ForSequenceClassification',
+        {'pooler_hidden_act': 'tanh', 'pooler_dropout': 0.5, 'cls_dropout': 0.0},
+    ),
+    'mean': ('ModernBert', 'ForSequenceClassification', {'classifier_pooling': 'mean'}),
+    'mean of choices': ('ModernBert', 'ForMultipleChoice', {'classifier_pooling': 'mean'}),
+    'bias': ('ModernBert', 'ForTokenClassification', {'classifier_bias': True}),
+    'bases': (
+        'ModernBert',
+        'Model',
+        {'global_rope_theta': 300.0, 'local_rope_theta': 20.0, 'global_attn_every_n_layers': 2},
+    ),
+}
+
+
+@pytest.mark.parametrize('name', OTHERS)
+def test_other_fields(tmp_path, name):
+    family, head, fields = OTHERS[name]
+    theirs = their_model(family, head, **fields)
+    theirs.save_pretrained(tmp_path / 'theirs')
+    ours = getattr(bert, family + head).from_pretrained(str(tmp_path / 'theirs'))
+    words, mask, lengths = make_words(head)
+    expected = run_theirs(theirs, words, mask)
+    assert_same(run_ours(ours, words, lengths), expected, mask)
+    ours.save_pretrained(str(tmp_path / 'ours'), format='huggingface')
+    back, info = type(theirs).from_pretrained(tmp_path / 'ours', output_loading_info=True)
+    assert not info['missing_keys'] and not info['unexpected_keys'], info
+    before = theirs.state_dict()
+    assert all(torch.equal(each, before[key]) for key, each in back.state_dict().items())
+
+
+#: models whose operators depend on the length
+BY_LENGTH = ('DebertaV2', 'ModernBert')
+NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
+
+
+@pytest.mark.parametrize('length', [1, 6, 31, 64])
+@pytest.mark.parametrize('family', BY_LENGTH)
+def test_lengths(tmp_path, family, length):
+    theirs = their_model(family, 'Model', max_position_embeddings=64)
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, f'{family}Model').from_pretrained(str(tmp_path))
+    random = np.random.RandomState(0)
+    words = random.randint(PAD + 1, VOCAB, (3, length))
+    masks = [np.arange(length) < np.array([[length], [1], [length // 2 + 1]])]
+    masks.append(masks[0][:, ::-1].copy())
+    for hybridized in (False, True):
+        ours.hybridize(hybridized, static_alloc=True, static_shape=True)
+        for valid in (masks[0].sum(axis=1), *masks):
+            mask = valid if valid.ndim == 2 else masks[0]
+            assert_same(run_ours(ours, words, valid), run_theirs(theirs, words, mask), mask)
+
+
+@pytest.mark.parametrize('length', [9, 20])
+@pytest.mark.parametrize('head', [head for head in LABELS if head != 'ForPreTraining'])
+@pytest.mark.parametrize('family', BY_LENGTH)
+def test_gradients(tmp_path, family, head, length):
+    theirs = their_model(family, head, **(NO_DROPOUT if family == 'DebertaV2' else {}))
+    theirs.save_pretrained(tmp_path)
+    ours = getattr(bert, family + head).from_pretrained(str(tmp_path))
+    random = np.random.RandomState(0)
+    shape = (3, 2, length) if head == 'ForMultipleChoice' else (3, length)
+    words = random.randint(PAD + 1, VOCAB, shape)
+    labels = {
+        name: random.randint(0, 2, (3, length)[: len(sizes)])
+        for name, sizes in LABELS[head].items()
+    }
+    given = {name.replace('masked_lm_', ''): torch.tensor(each) for name, each in labels.items()}
+    theirs(torch.tensor(words), attention_mask=torch.ones(shape), **given).loss.backward()
+    ours.hybridize(static_alloc=True, static_shape=True)
+    with mx.autograd.record():
+        loss = ours(mx.nd.array(words), **{n: mx.nd.array(each) for n, each in labels.items()})
+    loss.backward()
+    mapping, parameters = ours.mappings()['huggingface'], ours.parameters_by_name()
+    gradients = {name: parameter.grad().asnumpy() for name, parameter in parameters.items()}
+    gradients = mapping.save(gradients, ours.config, with_prefix=ours.backbone is not None)
+    expected = {
+        name: parameter.grad.numpy()
+        for name, parameter in theirs.named_parameters()
+        if parameter.grad is not None
+    }
+    largest = max(np.abs(each).max() for each in expected.values())
+    for name, wanted in expected.items():
+        scale = max(np.abs(wanted).max(), 0.05 * largest)  # some are 0 but for rounding
+        assert np.abs(gradients[name] - wanted).max() <= 1e-4 * scale, name
+
+
 @pytest.mark.parametrize('name', ACTIVATIONS)
 def test_activations_are_theirs(name):
     x = np.linspace(-40, 40, 801, dtype='float32')
