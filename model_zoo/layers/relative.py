@@ -70,7 +70,7 @@ class DisentangledAttention(SelfAttention):
     ------
     x, head_mask
         See `SelfAttention`.
-    mask : (num_heads * batch, length, length) or None
+    mask : (num_heads, batch, length, length) or None
     *positions
         See `relative_positions`.
     """
@@ -93,50 +93,42 @@ class DisentangledAttention(SelfAttention):
                 setattr(self, name, dense)
 
     def hybrid_forward(self, F, x, mask, head_mask, vectors, rows, *places):
-        vectors = self.position_dropout(vectors)
+        vectors, standard = self.position_dropout(vectors), uses_standard_operators()
         query, key, value = self._parts(F, x)  # (heads, B, L, size)
         scale = 1 / math.sqrt(self._head_size * (1 + len(self._kinds)))
         query = query * scale
-        scores = self.product(F, F.batch_dot, *self._flat(F, query, key), transpose_b=True)
+        scores = self._dot(F, query, key, transpose_b=True)  # (heads, B, L, L)
         positions = self._positions(F, vectors)
         for kind, part, factor, place in zip(('c2p', 'p2c'), (query, key), (1, scale), places):
             if kind in self._kinds:
                 other = positions[kind] * factor  # (heads, 1, positions, size)
-                if uses_standard_operators():
+                if standard:
                     other = F.take(other, rows, axis=2)
-                products = self.product(
-                    F,
-                    F.batch_dot,
-                    F.reshape(part, shape=(0, -3, 0)),
-                    F.reshape(other, shape=(0, -3, 0)),
-                    transpose_b=True,
-                )  # (heads, B * L, 2 * L)
+                pair = (F.reshape(each, shape=(0, -1, self._head_size)) for each in (part, other))
+                products = self.product(F, F.batch_dot, *pair, transpose_b=True)
                 products = F.reshape_like(
                     products, part, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=3
-                )
-                products = F.reshape(products, shape=(-3, -3))  # (heads * B, 2 * L * L)
-                scores = scores + F.take(products, place, axis=1)
-        return self._combine(F, query, scores, value, mask, head_mask)
-
-    def _combine(self, F, query, scores, value, mask, head_mask):
-        """Return the output and the probabilities for scores (heads * B, L, L)."""
-        scores = scores if mask is None else F.broadcast_add(scores, mask)
+                )  # (heads, B, L, 2 * L)
+                products = F.reshape(products, shape=(0, 0, -1))
+                scores = scores + F.take(products, place, axis=2)
+        if mask is not None:
+            scores = F.broadcast_add(scores, mask)
         probabilities = self.dropout(F.softmax(scores, axis=-1))
-        by_head = F.reshape_like(
-            probabilities, query, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
-        )  # (heads, B, L, L)
         if head_mask is not None:
-            by_head = F.broadcast_mul(by_head, F.reshape(head_mask, shape=(-1, 1, 1, 1)))
-            probabilities = F.reshape(by_head, shape=(-3, 0, 0))
-        context = self.product(F, F.batch_dot, probabilities, *self._flat(F, value))
-        context = F.reshape_like(context, query, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
-        axes = (1, 2, 0, 3) if uses_standard_operators() else (2, 1, 0, 3)
-        context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -3))
-        return self._project(context), F.transpose(by_head, axes=(1, 0, 2, 3))
+            head_mask = F.reshape(head_mask, shape=(-1, 1, 1, 1))
+            probabilities = F.broadcast_mul(probabilities, head_mask)
+        context = self._dot(F, probabilities, value)
+        axes = (1, 2, 0, 3) if standard else (2, 1, 0, 3)
+        context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -1))
+        return self._project(context), F.transpose(probabilities, axes=(1, 0, 2, 3))
 
-    @staticmethod
-    def _flat(F, *parts):
-        return [F.reshape(part, shape=(-3, 0, 0)) for part in parts]
+    def _dot(self, F, left, right, **options):
+        """Return the products of (heads, B, rows, inner) and (heads, B, inner, columns)."""
+        if uses_standard_operators():
+            return F.linalg.gemm2(left, right, **options)
+        pair = (F.reshape(each, shape=(-3, 0, 0)) for each in (left, right))
+        result = self.product(F, F.batch_dot, *pair, **options)
+        return F.reshape(result, shape=(-4, self.num_heads, -1, 0, 0))
 
     def _by_head(self, F, x):
         """Return (L, B, inner), or (B, L, inner) of standard operators, as (heads, B, L, ...)."""
@@ -176,7 +168,8 @@ class DisentangledStack(EncoderStack):
     def _mask(self, F, x, valid_length, heads, dtype):
         if valid_length is None:
             return None
-        mask = attention_mask(F, valid_length, x, 1, dtype)  # (B, L, L)
+        mask = attention_mask(F, valid_length, x, 1, dtype)  # (B, L, L), or (B, 1, 1, L)
         if uses_standard_operators():
-            mask = F.reshape(mask, shape=(0, 1, -1))  # (B, 1, L)
-        return F.tile(mask, reps=(len(heads), 1, 1))
+            return F.reshape(mask, shape=(1, -1, 1, 0))
+        mask = F.tile(mask, reps=(len(heads), 1, 1))
+        return F.reshape(mask, shape=(-4, len(heads), -1, 0, 0))

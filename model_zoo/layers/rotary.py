@@ -180,7 +180,7 @@ class RotaryAttention(SelfAttention):
     def _join(self, F, context):
         """Return the output for heads (B, heads, L, size), and no probabilities."""
         axes = (0, 2, 1, 3) if uses_standard_operators() else (2, 0, 1, 3)
-        context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -3))
+        context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -1))
         return self._project(context), None
 
 
