@@ -211,7 +211,7 @@ class DebertaV2Config(BertConfig):
         if isinstance(self.pos_att_type, str):
             self.pos_att_type = [part.strip() for part in self.pos_att_type.lower().split('|')]
         super().__post_init__(vocab_size_or_config_json_file)
-        UnknownNameError.check('activation', self.pooler_hidden_act, ACTIVATIONS)
+        UnknownNameError.check('name', self.pooler_hidden_act, ACTIVATIONS, 'pooler_hidden_act')
         if self.position_buckets > 0 and self.longest_distance - 1 <= self.position_buckets // 2:
             problem = f'must be above half of {self.position_buckets} buckets'
             raise InputError(problem, field='max_relative_positions')
@@ -340,7 +340,9 @@ class ModernBertConfig(AttentionConfig):
 
     def __post_init__(self, vocab_size_or_config_json_file):
         super().__post_init__(vocab_size_or_config_json_file)
-        UnknownNameError.check('activation', self.classifier_activation, ACTIVATIONS)
+        UnknownNameError.check(
+            'name', self.classifier_activation, ACTIVATIONS, 'classifier_activation'
+        )
         if self.layer_types is not None and len(self.layer_types) != self.num_layers:
             raise InputError(f'must have {self.num_layers} names', field='layer_types')
         if self.local_attention < 2 or self.head_size % 2:

@@ -165,12 +165,6 @@ DEBERTA = variants.add_family(
     'deberta',
     DebertaV2Model,
     DebertaV2Tokenizer,
-    classification=DebertaV2ForSequenceClassification,
-    tagging=DebertaV2ForTokenClassification,
-    multiple_choice=DebertaV2ForMultipleChoice,
-    question_answering=DebertaV2ForQuestionAnswering,
-    masked_lm=DebertaV2ForMaskedLM,
-    sentence_embedding=DebertaV2SentenceEncoder,
 )
 deberta_v3_12_384_6 = variants.add_model(DEBERTA, 'deberta_v3_12_384_6', 'DeBERTa 3 extra small.')
 deberta_v3_6_768_12 = variants.add_model(DEBERTA, 'deberta_v3_6_768_12', 'DeBERTa 3 small.')

@@ -213,12 +213,6 @@ MODERNBERT = variants.add_family(
         'layer_norm_eps': ('norm_eps',),
         'dropout': ('embedding_dropout', 'attention_dropout', 'mlp_dropout'),
     },
-    classification=ModernBertForSequenceClassification,
-    tagging=ModernBertForTokenClassification,
-    multiple_choice=ModernBertForMultipleChoice,
-    question_answering=ModernBertForQuestionAnswering,
-    masked_lm=ModernBertForMaskedLM,
-    sentence_embedding=ModernBertSentenceEncoder,
 )
 modernbert_22_768_12 = variants.add_model(MODERNBERT, 'modernbert_22_768_12', 'ModernBERT base.')
 modernbert_28_1024_16 = variants.add_model(MODERNBERT, 'modernbert_28_1024_16', 'ModernBERT large.')

@@ -38,6 +38,7 @@ def test_json_round_trip_keeps_unknown_fields(tmp_path):
 
 
 SMALL = {'vocab_size': 40, **tiny.BERT}
+SMALL_MODERN = {'vocab_size': 40, **tiny.sizes_of(bert.ModernBertConfig)}
 DECODER = {'vocab_size': 40, 'n_ctx': 24, **tiny.DECODER}
 XL = {'vocab_size': 100, 'cutoffs': [20]}
 #: the heads that can't be removed from a model of 2 layers with 2 heads
@@ -68,6 +69,8 @@ REFUSED = {
         [{'dim': 0}, {'dim': 10}, {'dropout': 1.5}, {'activation': 'nonsense'}],
     ),
     bert.ElectraConfig: (SMALL, [{'embedding_size': 0}]),
+    bert.DebertaV2Config: (SMALL, [{'pos_att_type': 'c2c'}, {'pooler_dropout': 1}]),
+    bert.ModernBertConfig: (SMALL_MODERN, [{'layer_types': ['all']}, {'num_attention_heads': 16}]),
     bert.AlbertConfig: (SMALL, [{'num_hidden_groups': 9}, {'inner_group_num': 0}]),
     gpt.OpenAIGPTConfig: (DECODER, [{'afn': 'gelus'}, *OF_DECODERS]),
     gpt2.GPT2Config: (DECODER, [{'n_inner': 0}, {'activation_function': 'gelus'}, *OF_DECODERS]),
