@@ -329,7 +329,7 @@ def _joined(symbol):
 
 
 def _folded(symbol, nodes, heads, params):
-    """Compute the nodes that depend on parameters alone: their numbers -> values."""
+    """Compute the nodes that depend on parameters alone: their numbers -> values that are used."""
     # Only values that another node or the result uses. So a weight that the graph slices or
     # transposes first, such as the fused one of an attention, is stored in its final form.
     import mxnet as mx
@@ -357,7 +357,7 @@ def _folded(symbol, nodes, heads, params):
             values = group.eval(mx.cpu(), **arrays)
         for output, value in zip(outputs, values):
             result.setdefault(made[output.name], []).append(value.asnumpy())
-    return result
+    return {**dict.fromkeys(constant, ()), **result}
 
 
 def _ranks(symbol, params, inputs):
