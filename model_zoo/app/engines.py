@@ -52,7 +52,12 @@ def load_exported(prefix, max_length, ctx):
         names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]
         block = mx.gluon.SymbolBlock.imports(symbol, names, parameters, ctx)
     block.hybridize(static_alloc=True)
-    if len(names) == 3:
+    return _with_types(block, len(names) == 3)
+
+
+def _with_types(block, has_types):
+    """Return a function of words, token types and valid length, which the block may do without."""
+    if has_types:
         return block
     return lambda words, token_types, valid_length: block(words, valid_length)
 
@@ -64,7 +69,8 @@ def calibrate(output_dir, settings, model, loader, evaluate, name, metric):
     model_name = f'model_bert_{name}_quantized_{settings.calib_mode}'
     prefix = os.path.join(output_dir, model_name)
     best, report = evaluate(lambda batch: model(*batch.inputs))
-    score, int8_report = evaluate(lambda batch: block(*batch.inputs))
+    forward = _with_types(block, 'token_types' not in model.unused_inputs)
+    score, int8_report = evaluate(lambda batch: forward(*batch.inputs))
     with written_together(output_dir) as folder:
         block.export(os.path.join(folder, model_name))
     logger.info('%s-symbol.json: %s %.4f, of float32 %.4f', prefix, metric, score, best)

@@ -52,8 +52,8 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     Returns
     -------
     mxnet.gluon.SymbolBlock
-        With the inputs data0, data1 and data2. Its ``export`` writes two files that
-        ``SymbolBlock.imports`` reads.
+        With the inputs data0, data1 and data2, or without token types data0 and data1. Its
+        ``export`` writes two files that ``SymbolBlock.imports`` reads.
 
     Raises
     ------
@@ -70,6 +70,8 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         raise InputError('there is no text to calibrate the model with')
     block.hybridize()
     block(*batches[0])
+    if 'token_types' in block.unused_inputs:
+        batches = [(words, valid_length) for words, _, valid_length in batches]
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, 'float')
         block.export(prefix)

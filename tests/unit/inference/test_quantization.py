@@ -6,6 +6,7 @@ import pytest
 import tiny
 from arrays import imported
 
+import bert
 from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.quantization import leave_out, quantize
@@ -39,6 +40,16 @@ def test_modes(mode, tmp_path):
     quantized.export(str(tmp_path / 'graph'))
     loaded = imported(tmp_path / 'graph')
     np.testing.assert_allclose(loaded(*inputs).asnumpy(), theirs, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['Roberta', 'DebertaV2', 'ModernBert'])
+def test_models_without_token_types(name):
+    block_class = getattr(bert, f'{name}ForSequenceClassification')
+    block = tiny.initialized(block_class(tiny.make_config(block_class.config_class, 500)), 0.2)
+    words, types, lengths = batch(4, 20)
+    quantized = quantize(block, [(words, types, lengths)])
+    ours, theirs = block(words, None, lengths).asnumpy(), quantized(words, lengths).asnumpy()
+    assert 0 < np.abs(ours - theirs).max() < 0.15 * np.abs(ours).max()
 
 
 def test_excluded_layers_stay_in_float32():
