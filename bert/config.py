@@ -334,6 +334,7 @@ class ModernBertConfig(AttentionConfig):
     units = embedding_units = property(attrgetter('hidden_size'))
     activation = property(attrgetter('hidden_activation'))
     decoder_act = property(attrgetter('classifier_activation'))
+    transform_bias = property(attrgetter('classifier_bias'))
     dropout = property(attrgetter('embedding_dropout'))
     layer_norm_eps = property(attrgetter('norm_eps'))
     position_rows = property(attrgetter('max_position_embeddings'))

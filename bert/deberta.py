@@ -43,15 +43,14 @@ _OTHER_HEAD = {  # its bias and its word vectors are stored once
     'cls.predictions.transform': 'lm_predictions.lm_head',
     'cls.predictions': 'lm_predictions.lm_head',
 }
+_SELF = 'encoder.layer.{i}.attention.self.'
 _BEFORE = (
     Rule('encoder.position_weight', 'encoder.rel_embeddings.weight'),
     *layer_rules(
         {
             'encoder.position_norm': 'encoder.LayerNorm',
-            'encoder.layers.{i}.attention.pos_key': 'encoder.layer.{i}.attention.self.pos_key_proj',
-            'encoder.layers.{i}.attention.pos_query': (
-                'encoder.layer.{i}.attention.self.pos_query_proj'
-            ),
+            'encoder.layers.{i}.attention.pos_key': f'{_SELF}pos_key_proj',
+            'encoder.layers.{i}.attention.pos_query': f'{_SELF}pos_query_proj',
             '^dense': 'pooler.dense',
         },
         norm=('.weight', '.bias'),

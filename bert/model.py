@@ -145,22 +145,35 @@ class BertEncoder(HybridBlock):
         return self.dropout(self.norm(x))
 
 
-class BertDecoder(MixedPrecision, HybridBlock):
-    """The masked language model head: transform, and product with the word embedding."""
+class Transform(HybridBlock):
+    """A dense layer, an activation and a normalization."""
+
+    norm_class = LayerNorm
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self._vocab_size = config.vocab_size
-        units = config.embedding_units
+        units, init = config.embedding_units, mx.init.Normal(config.initializer_range)
+        options = {'use_bias': config.transform_bias, 'weight_initializer': init}
         with self.name_scope():
-            init = mx.init.Normal(config.initializer_range)
-            self.dense = Dense(units, in_units=config.units, weight_initializer=init)
+            self.dense = Dense(units, in_units=config.units, **options)
             self.activation = nn.HybridLambda(ACTIVATIONS[config.decoder_act])
-            self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
+            self.norm = self.norm_class(epsilon=config.layer_norm_eps, in_channels=units)
+
+    def hybrid_forward(self, F, x):
+        return self.norm(self.activation(self.dense(x)))
+
+
+class BertDecoder(MixedPrecision, Transform):
+    """The masked language model head: transform, and product with the word embedding."""
+
+    def __init__(self, config, prefix=None, params=None):
+        super().__init__(config, prefix=prefix, params=params)
+        self._vocab_size = config.vocab_size
+        with self.name_scope():
             self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
 
     def hybrid_forward(self, F, x, weight, bias):
-        x = self.norm(self.activation(self.dense(x)))
+        x = super().hybrid_forward(F, x)
         return self.fully_connected(F, x, weight, bias, num_hidden=self._vocab_size, flatten=False)
 
 

@@ -3,18 +3,17 @@
 import functools
 
 import mxnet as mx
-from mxnet.gluon import HybridBlock, nn
+from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
-from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.layers.precision import Dense, MixedPrecision, ScaleNorm
+from model_zoo.layers.precision import ScaleNorm
 from model_zoo.layers.rotary import RotaryStack, are_short, short_texts
 
 from . import heads, variants
 from .catalogue import HPARAMS, MODERNBERT_ARCHITECTURES
 from .config import ModernBertConfig
 from .later_tokenizers import ModernBertTokenizer
-from .model import BertEncoder, BertModel
+from .model import BertDecoder, BertEncoder, BertModel, Transform
 
 __all__ = [
     'MODERNBERT',
@@ -30,8 +29,6 @@ __all__ = [
 ]
 
 
-#: windows of the near words; texts up to this many are short
-_SHORT = 2
 _CELL = 'encoder.layers.{i}.'
 _LAYERS = {
     'encoder.norm': 'embeddings.norm',
@@ -46,14 +43,16 @@ _LAYERS = {
     'decoder.norm': 'head.norm',
     '^classifier': 'classifier',
 }
-_WORDS = 'embeddings.tok_embeddings.weight'
+
+
+_TIED = {'tied': ('decoder.weight',), 'tied_to': 'decoder.bias'}
 
 
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
     rules = [
         *layer_rules(dict(head), norm=('.weight', '.bias')),
-        Rule('word_embed.weight', _WORDS, tied=('decoder.weight',), tied_to='decoder.bias'),
+        Rule('word_embed.weight', 'embeddings.tok_embeddings.weight', **_TIED),
         Rule('decoder.bias', 'decoder.bias'),
         *layer_rules(_LAYERS, norm=('.weight', '.bias'), qkv=Stacked()),
     ]
@@ -72,44 +71,19 @@ class ModernBertBlock(variants.Typeless):
     has_short_texts = property(lambda self: are_short())
 
     def run(self, *inputs):
-        words, base = inputs[0], self.base
-        short = are_short() or base.output_attentions
-        if not isinstance(words, mx.sym.Symbol):  # else a part of another graph, or any length
-            short = (
-                base.output_attentions or words.shape[-1] <= _SHORT * base.config.local_attention
-            )
-        with short_texts(short):
+        short = are_short()  # a part of another graph, or a graph for any length
+        if not isinstance(inputs[0], mx.sym.Symbol):
+            short = inputs[0].shape[-1] <= 2 * self.config.local_attention
+        with short_texts(short or self.base.output_attentions):
             return super().run(*inputs)
 
 
-class PredictionHead(HybridBlock):
-    """A dense layer, an activation and a normalization."""
-
-    def __init__(self, config, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        init = mx.init.Normal(config.initializer_range)
-        options = {'use_bias': config.classifier_bias, 'weight_initializer': init}
-        with self.name_scope():
-            self.dense = Dense(config.units, in_units=config.units, **options)
-            self.activation = nn.HybridLambda(ACTIVATIONS[config.classifier_activation])
-            self.norm = ScaleNorm(in_channels=config.units, epsilon=config.layer_norm_eps)
-
-    def hybrid_forward(self, F, x):
-        return self.norm(self.activation(self.dense(x)))
+class PredictionHead(Transform):
+    norm_class = ScaleNorm
 
 
-class ModernBertDecoder(MixedPrecision, PredictionHead):
-    """The head for masked words: `PredictionHead`, and the product with the word embedding."""
-
-    def __init__(self, config, prefix=None, params=None):
-        super().__init__(config, prefix=prefix, params=params)
-        self._vocab_size = config.vocab_size
-        with self.name_scope():
-            self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
-
-    def hybrid_forward(self, F, x, weight, bias):
-        x = super().hybrid_forward(F, x)
-        return self.fully_connected(F, x, weight, bias, num_hidden=self._vocab_size, flatten=False)
+class ModernBertDecoder(BertDecoder):
+    norm_class = ScaleNorm
 
 
 class ModernBertEncoder(BertEncoder):
@@ -143,8 +117,10 @@ class WithHead(ModernBertTask):
     def __init__(self, bert, *args, **options):
         super().__init__(bert, *args, **options)
         if self.pooling is None:
+            is_last = self.task == 'question_answering'  # the others drop out behind it
             with self.name_scope():
                 self.head = PredictionHead(self.config, prefix='head_')
+                self.head_dropout = nn.Dropout(self.config.classifier_dropout * is_last)
 
     def _pool(self, F, encoded, valid_length=None):
         pooling = self.config.classifier_pooling
@@ -155,7 +131,7 @@ class WithHead(ModernBertTask):
 class OfTokens(WithHead):
     def encode(self, *inputs, **named):
         encoded = super().encode(*inputs, **named)
-        encoded.sequence = self.head(encoded.sequence)
+        encoded.sequence = self.head_dropout(self.head(encoded.sequence))
         return encoded
 
 
@@ -185,15 +161,6 @@ class ModernBertForQuestionAnswering(OfTokens, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`, with a dropout on the vectors."""
 
     head_rules = (*WithHead.head_rules, ('^span_classifier', 'classifier'))
-
-    def __init__(self, bert, **options):
-        super().__init__(bert, **options)
-        self.dropout = nn.Dropout(self.config.classifier_dropout)
-
-    def encode(self, *inputs, **named):
-        encoded = super().encode(*inputs, **named)
-        encoded.sequence = self.dropout(encoded.sequence)
-        return encoded
 
 
 class ModernBertSentenceEncoder(ModernBertTask, heads.BertSentenceEncoder):

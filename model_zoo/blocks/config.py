@@ -173,6 +173,8 @@ class AttentionConfig(Config):
     layer_norm_eps = 1e-5
     #: standard deviation of the normal initializer
     initializer_range = 0.02
+    #: whether the dense layer of the masked language model's head has a bias
+    transform_bias = True
 
     def __post_init__(self, vocab_size_or_config_json_file):
         super().__post_init__(vocab_size_or_config_json_file)

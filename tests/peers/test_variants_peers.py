@@ -52,7 +52,7 @@ CONFIGS = {
         **SIZES,
         'num_hidden_layers': 4,
         'max_position_embeddings': 20,
-        'local_attention': 6,
+        'local_attention': 4,  # so that texts are computed in blocks
         **dict.fromkeys(('pad_token_id', 'cls_token_id', 'bos_token_id'), PAD),
         **dict.fromkeys(('sep_token_id', 'eos_token_id'), PAD),
     },
@@ -173,13 +173,15 @@ def assert_same_loss(ours, theirs, family, head):
     return words, lengths, labels
 
 
-TRAINED = [(family, head) for family, head in CASES if family in ('MPNet', 'Albert')]
+NEW = ('MPNet', 'Albert', 'DebertaV2', 'ModernBert')
+TRAINED = [(family, head) for family, head in CASES if family in NEW]
 
 
 @pytest.mark.parametrize('family, head', [case for case in TRAINED if case[1] in LABELS])
 def test_gradients_of_a_step(tmp_path, family, head):
     rates = dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.0)
     rates.update({'classifier_dropout_prob': 0.0} if family == 'Albert' else {})
+    rates = {} if family == 'ModernBert' else rates  # which has none
     theirs = their_model(family, head, **rates)
     theirs.save_pretrained(tmp_path)
     ours = getattr(bert, family + head).from_pretrained(str(tmp_path))
@@ -274,7 +276,6 @@ def test_other_fields(tmp_path, name):
 
 #: models whose operators depend on the length
 BY_LENGTH = ('DebertaV2', 'ModernBert')
-NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
 
 
 @pytest.mark.parametrize('length', [1, 6, 31, 64])
@@ -292,40 +293,6 @@ def test_lengths(tmp_path, family, length):
         for valid in (masks[0].sum(axis=1), *masks):
             mask = valid if valid.ndim == 2 else masks[0]
             assert_same(run_ours(ours, words, valid), run_theirs(theirs, words, mask), mask)
-
-
-@pytest.mark.parametrize('length', [9, 20])
-@pytest.mark.parametrize('head', [head for head in LABELS if head != 'ForPreTraining'])
-@pytest.mark.parametrize('family', BY_LENGTH)
-def test_gradients(tmp_path, family, head, length):
-    theirs = their_model(family, head, **(NO_DROPOUT if family == 'DebertaV2' else {}))
-    theirs.save_pretrained(tmp_path)
-    ours = getattr(bert, family + head).from_pretrained(str(tmp_path))
-    random = np.random.RandomState(0)
-    shape = (3, 2, length) if head == 'ForMultipleChoice' else (3, length)
-    words = random.randint(PAD + 1, VOCAB, shape)
-    labels = {
-        name: random.randint(0, 2, (3, length)[: len(sizes)])
-        for name, sizes in LABELS[head].items()
-    }
-    given = {name.replace('masked_lm_', ''): torch.tensor(each) for name, each in labels.items()}
-    theirs(torch.tensor(words), attention_mask=torch.ones(shape), **given).loss.backward()
-    ours.hybridize(static_alloc=True, static_shape=True)
-    with mx.autograd.record():
-        loss = ours(mx.nd.array(words), **{n: mx.nd.array(each) for n, each in labels.items()})
-    loss.backward()
-    mapping, parameters = ours.mappings()['huggingface'], ours.parameters_by_name()
-    gradients = {name: parameter.grad().asnumpy() for name, parameter in parameters.items()}
-    gradients = mapping.save(gradients, ours.config, with_prefix=ours.backbone is not None)
-    expected = {
-        name: parameter.grad.numpy()
-        for name, parameter in theirs.named_parameters()
-        if parameter.grad is not None
-    }
-    largest = max(np.abs(each).max() for each in expected.values())
-    for name, wanted in expected.items():
-        scale = max(np.abs(wanted).max(), 0.05 * largest)  # some are 0 but for rounding
-        assert np.abs(gradients[name] - wanted).max() <= 1e-4 * scale, name
 
 
 @pytest.mark.parametrize('name', ACTIVATIONS)
