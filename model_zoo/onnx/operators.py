@@ -5,7 +5,6 @@ MXNet's own translations (``mxnet.onnx``) write sizes of the example into the gr
 with `model_zoo.layers.graphs.standard_operators`.
 """
 
-import itertools
 import math
 
 from ..errors import InputError
@@ -315,16 +314,12 @@ def _slice_axis(writer, node):
 
 @translates('slice')
 def _slice(writer, node):
-    steps = node.attrs.get('step') or (1,)
-    axes = [
-        (axis, begin or 0, _END if end is None else end, step)
-        for axis, (begin, end, step) in enumerate(
-            itertools.zip_longest(node.attrs['begin'], node.attrs['end'], steps, fillvalue=1)
-        )
-        if (begin, end, step) != (None, None, 1)
-    ]
-    axes, begins, ends, steps = (writer.ints(*each) for each in zip(*axes))
-    return writer.add('Slice', [*node.inputs, begins, ends, axes, steps])
+    begins, ends = node.attrs['begin'], node.attrs['end']
+    steps = node.attrs.get('step') or (1,) * len(begins)
+    begins = writer.ints(*(begin or 0 for begin in begins))
+    ends = writer.ints(*(_END if end is None else end for end in ends))
+    axes = writer.ints(*range(len(steps)))
+    return writer.add('Slice', [*node.inputs, begins, ends, axes, writer.ints(*steps)])
 
 
 @translates('slice_like')

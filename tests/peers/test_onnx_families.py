@@ -192,6 +192,16 @@ def test_fusions_of_relative_positions_and_of_shared_layers(name, gelu, tmp_path
     assert graph.weight_bytes(model) < 1.05 * size
 
 
+@pytest.mark.parametrize(
+    'name, gelu', [('DebertaV2Model', 'BiasGelu'), ('ModernBertModel', 'Gelu')]
+)
+def test_fusions_around_other_attentions(name, gelu, tmp_path):
+    block = tiny.make(getattr(bert, name), SIZE, 0.1)
+    model = onnx.load(export_onnx(block, str(tmp_path), 'model', optimize=True))
+    kinds = [node.op_type for node in model.graph.node]
+    assert (kinds.count('SkipLayerNormalization'), kinds.count(gelu)) == (2 * LAYERS, LAYERS)
+
+
 @pytest.mark.parametrize('family, block_class', VARIANTS)
 def test_variants(tmp_path, family, block_class):
     """Which ONNX Runtime compares with the block, for masks with holes."""
