@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 
-from model_zoo.app.arguments import add_encoding, engine_of, take_model
+from model_zoo.app.arguments import add_encoding, add_long_texts, engine_of, take_model
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.errors import InputError
 from model_zoo.util.choices import ENGINES, OOV_WAYS, POOLINGS, PRECISIONS
@@ -37,13 +37,14 @@ def _parse(argv, model):
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
     add('--params_path', help='file of weights instead of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
-    help = 'maximum pieces per sentence; default: long sentences are embedded in windows'
+    help = 'number of pieces from which on a sentence is long; default: as the model says'
     add('--max_length', dest='max_seq_length', type=int, help=help)
+    add_long_texts(arguments)
     arguments.add_aliases('max_length', 'max_len', 'max_seq_length')
     add('--batch_size', type=int, default=256, help='maximum number of sentences per batch')
     help = "how to combine the pieces' vectors into a word's vector"
     add('--oov_way', choices=OOV_WAYS, default='avg', help=help)
-    help = "embed sentences, not words: by this pooling; model: a sentence-transformers model's way"
+    help = "embed sentences, not words: by this pooling; model: the model's own, else mean"
     add('--pooling', choices=(*POOLINGS, 'model'), help=help)
     add('--prompt', help='text to put before each sentence, for sentence vectors')
     add('--prompt_name', help="name of one of the model's own prompts")
@@ -87,10 +88,7 @@ def _vectors(embedding, sentences, args):
     """Yield (words, vectors) of each sentence, or with ``args.pooling`` its vector."""
     if args.pooling is None:
         return embedding.iter_embedding(sentences, args.oov_way)
-    pooling = None if args.pooling == 'model' else args.pooling
-    if pooling is None and embedding.sentence_modules is None:
-        raise InputError('model: it has no modules.json; use mean, cls or max', field='pooling')
-    options = pooling, args.normalize, args.prompt, args.prompt_name
+    options = args.pooling, args.normalize, args.prompt, args.prompt_name
     return embedding.iter_sentence_vectors(sentences, *options)
 
 
@@ -107,6 +105,7 @@ def _open(args):
         args.batch_size,
         args.sentencepiece,
         engine=engine_of(args.engine, args.dtype, args.file),
+        long_texts=args.long_texts,
     )
 
 

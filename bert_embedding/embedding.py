@@ -2,16 +2,18 @@
 
 Sources: the package bert-embedding (imgarylai) and ``scripts/bert/embedding.py`` of GluonNLP 0.10,
 whose class has the name and the arguments of this one. They truncate every sentence, by default to
-25 pieces, and pad all to that length. Here nothing is truncated by default, and batches have
+25 pieces, and pad all to that length. Here the model's folder has the length, and batches have
 sentences of similar length.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 import logging
 import os
+import pickle
 from collections.abc import Iterable, Sized
 from typing import Any
 
@@ -19,15 +21,13 @@ import mxnet as mx
 import numpy as np
 
 from bert.tokenizer import BertSPTokenizer
-from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.families import load_exporter
 from model_zoo.inference.engines import make_engine
-from model_zoo.inference.pipeline_base import Pipeline, Row
-from model_zoo.inference.vectors import nearest, sentence_functions, unit_vectors
+from model_zoo.inference.vectors import Vectors, Way, nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
-from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
-from model_zoo.util.choices import OOV_WAYS, POOLINGS
+from model_zoo.util.choices import LONG_TEXTS, OOV_WAYS, POOLINGS
 from model_zoo.util.display import has_viewer, open_bar
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class BertEmbedding:
         A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
         ('bert-base-cased'), a directory that ``save_pretrained`` wrote, or a model of the hub
         ('owner/name'). For a sentence-transformers model, :meth:`sentence_vectors` returns its
-        vectors, and truncates sentences to its length.
+        vectors.
     ctx : mx.Context, optional
         Where the model runs; the CPU by default.
     dtype : str, type or numpy.dtype
@@ -61,10 +61,8 @@ class BertEmbedding:
         ``.params``, also of a task's model, or safetensors. The vocabulary is the one in the same
         folder, else the data set's.
     max_seq_length : int, optional
-        Maximum number of pieces per sentence, including [CLS] and [SEP]; longer ones are truncated,
-        and a warning counts them. By default nothing is truncated: a sentence longer than the
-        model's context is read in overlapping windows. Each piece takes its vector from the window
-        in which it has the most context; [CLS] and [SEP] have the mean over the windows.
+        Number of pieces, including [CLS] and [SEP], from which on a sentence counts as long; by
+        default the folder's: that of sentence-transformers, else the tokenizer's.
     batch_size : int
         Maximum number of sentences per batch. Batches of long sentences are smaller, to save
         memory.
@@ -75,6 +73,10 @@ class BertEmbedding:
     engine : str
         'mxnet', 'onnxruntime' (the extra ``onnx``), 'openvino' (the extra ``openvino``) or 'auto';
         see `model_zoo.inference.make_engine`.
+    long_texts : {'cut', 'windows'}
+        Long sentences are cut, and a warning counts them; or they are read in overlapping windows.
+        Each piece then takes its vector from the window in which it has the most context; [CLS] and
+        [SEP] have the mean over the windows.
 
     Attributes
     ----------
@@ -105,39 +107,30 @@ class BertEmbedding:
         sentencepiece: str | None = None,
         root: str | None = None,
         engine: str = 'mxnet',
+        long_texts: str = 'cut',
     ):
         if model is None or isinstance(model, mx.Context):  # the originals' order
             model, ctx, dtype = _originals_order(model, ctx, dtype)
         self._name, self.dtype = os.fspath(model), precision_name(dtype)
         self.ctx = ctx or mx.cpu()
         tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
-        located = locate(
-            self._name,
-            dataset_name=dataset_name,
-            weights=params_path or True,
-            vocab=tokenizer is None,
-            like='bert',
-            root=root,
-            exported=True,
-        )
+        where = {'dataset_name': dataset_name, 'root': root, 'vocab': tokenizer is None}
+        where['weights'] = params_path or True
+        located = locate(self._name, **where, like='bert', exported=True)
         base = located.family.base
         opened = open_model(located, base, tokenizer=tokenizer, ctx=self.ctx, use_pooler=False)
-        self.bert, self.tokenizer, files = opened
+        self.bert, self.tokenizer, _ = opened
         self.vocab = self.tokenizer.vocab
-        self.sentence_modules = modules_of(files)
-        if self.sentence_modules is not None:
-            self.sentence_modules.units(self.units)  # they fit together
         longest = self.bert.context_length
-        self._given_length = max_seq_length  # the model's own cuts its sentence vectors alone
-        if self.sentence_modules is not None and max_seq_length is None:
-            max_seq_length = min(self.sentence_modules.max_length or longest, longest)
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
             problem = f'must be from 3 to {longest}, not {max_seq_length}'
             raise InputError(problem, field='max_seq_length')
-        self.max_seq_length = max_seq_length
+        UnknownNameError.check('long_texts', long_texts, LONG_TEXTS)
         self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
-        self.batch_size = batch_size
-        self._pieces = _PieceVectors(opened, engine=self.engine)
+        self.batch_size, self.long_texts = batch_size, long_texts
+        self._pieces = _PieceVectors(opened, max_seq_length, engine=self.engine)
+        self.sentence_modules = self._pieces.modules
+        self.max_seq_length = self._pieces.max_length
 
     def __repr__(self):
         return (
@@ -187,8 +180,7 @@ class BertEmbedding:
         UnknownNameError.check('oov_way', oov_way, OOV_WAYS)
         if self.engine.pools:
             raise InputError(f'{self.bert.onnx_file!r} computes vectors of sentences only')
-        options = {'length': self._given_length, 'vector': None, 'prepare': str}
-        results = self._results(_iterator(sentences), options)
+        results = self._results(_iterator(sentences), Way(long_texts=self.long_texts))
         return (self._words(*result, oov_way, filter_spec_tokens) for result in results)
 
     def sentence_vectors(
@@ -200,17 +192,14 @@ class BertEmbedding:
         vectors: with its pooling, dense layers, normalization, prompts and length.
 
         ``sentence_vectors(sentences, 'mean', normalize=True)`` of 'bert_6_384_12' equals
-        sentence-transformers with all-MiniLM-L6-v2, except for sentences of more than 256 pieces:
-        sentence-transformers truncates them (pass ``max_seq_length=256`` to the class to do the
-        same).
+        sentence-transformers with all-MiniLM-L6-v2.
 
         Parameters
         ----------
         sentences : iterable of str
-        pooling : {'mean', 'cls', 'max'}, optional
+        pooling : {'mean', 'cls', 'max', 'model'}, optional
             'mean' or 'max' of all pieces' vectors, including [CLS] and [SEP]; or 'cls', the vector
-            of [CLS]. For sentences longer than the model's context see `max_seq_length`. Default: a
-            sentence-transformers model's own, 'mean' for others.
+            of [CLS]. Default: 'model', a sentence-transformers model's own, and 'mean' for others.
         normalize : bool
             Whether to scale the vectors to Euclidean length 1, if the model doesn't do that itself.
         prompt : str, optional
@@ -262,7 +251,7 @@ class BertEmbedding:
         """The vectors of `iter_sentence_vectors` with these options, as an array."""
         vectors = self.iter_sentence_vectors(sentences, *options, batch_size)
         vectors = list(_with_bar(vectors, sentences, has_bar))
-        units = self._modules(options[0]).units(self.units)
+        units = self._pieces.modules_for(options[0] or 'model').units(self.units)
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(
@@ -278,27 +267,20 @@ class BertEmbedding:
 
         `batch_size` is the maximum number of sentences per batch; default: the model's.
         """
-        if pooling is not None:
-            UnknownNameError.check('pooling', pooling, POOLINGS)
-        modules = self._modules(pooling)
-        if prompt is None:
-            prompt = modules.prompt(prompt_name)
-        prepare, vector = sentence_functions(modules, self.tokenizer, prompt)
-
-        def vector_of(states):
-            return normalized(vector(states)) if normalize else vector(states)
-
-        is_default = modules is self.sentence_modules
-        length = self.max_seq_length if is_default else self._given_length
-        options = {'length': length, 'vector': vector_of, 'prepare': prepare}
-        results = self._results(_iterator(sentences), options, batch_size)
+        pooling, options = pooling or 'model', (normalize, prompt, prompt_name)
+        UnknownNameError.check('pooling', pooling, (*POOLINGS, 'model'))
+        way = self._pieces.way(pooling, *options, long_texts=self.long_texts)
+        results = self._results(_iterator(sentences), way, batch_size)
         return (vector for _, vector in results)
 
-    def _modules(self, pooling):
-        """Return the parts that make a sentence's vector."""
-        if pooling is None and self.sentence_modules is not None:
-            return self.sentence_modules
-        return SentenceModules([pooling or 'mean'])
+    def digest(self, pooling=None, prompt=None):
+        """Return a text that changes with whatever the vectors of sentences are computed from."""
+        modules = self._pieces.modules_for(pooling or 'model')
+        prompt = modules.prompt() if prompt is None else prompt
+        words = self.vocab.idx_to_token, getattr(self.tokenizer, 'do_lower_case', None)
+        parts = hashlib.sha256(pickle.dumps((modules, words, prompt))).hexdigest()
+        about = parts, self.max_seq_length, self.long_texts, self.dtype
+        return load_exporter().onnx_graphs.digest_of(self.bert, about)
 
     def similarity(self, a, b):
         """Return the cosines of the vectors of texts.
@@ -349,24 +331,17 @@ class BertEmbedding:
 
     def _results(self, sentences, options, batch_size=None):
         """Yield the encoding of each sentence, and its pieces' vectors or its own."""
-        read = cut = lost = empty = 0
+        read = empty = 0
         pieces = copy.copy(self._pieces)
         pieces.batch_rows = batch_size or self.batch_size
         try:
             for encoding, vectors in pieces.results(sentences, options):
                 read += 1
-                cut += encoding.truncated > 0
-                lost += encoding.truncated
                 empty += len(encoding) == 2
                 yield encoding, vectors
         finally:
             if empty:
                 logger.warning('%d of %d sentences have no words', empty, read)
-            if cut:
-                logger.warning(
-                    '%d of %d sentences were cut to max_seq_length %d and lost %d pieces',
-                    *(cut, read, options['length'], lost),
-                )
 
     def _words(self, encoding, states, oov_way, filter_spec_tokens):
         """Return the words of a sentence and their vectors, made from the pieces' vectors."""
@@ -388,47 +363,14 @@ class BertEmbedding:
         return ([pieces[0], *tokens, pieces[-1]], [states[0].copy(), *vectors, states[-1].copy()])
 
 
-class _PieceVectors(Pipeline):
-    """The encoding of each sentence, and the vectors of its pieces; long ones in windows.
-
-    With ``options['vector']`` that function of the pieces' vectors. ``options['prepare']`` changes
-    a sentence first.
-    """
+class _PieceVectors(Vectors):
+    """The encoding of each sentence, and its vector or the vectors of its pieces."""
 
     task = 'embedding'
-    token_outputs = 1
 
-    def _rows(self, items, options, meter=None):
-        rows, room, vector = [], self.block.context_length - 2, options['vector']
-        texts = list(map(options['prepare'], map(self._text, items)))
-        batch = self.tokenizer.encode_batch(texts, max_length=options['length'], pad=False)
-        for encoding in batch.rows:
-            ids, of_item = encoding.input_ids, []
-            windows = even_windows(len(ids) - 2, room)
-            reduce = None
-            if vector is not None and len(windows) == 1:
-
-                def reduce(row, outputs):
-                    return [vector(outputs[0])]
-
-            for window in windows:
-                seen = ids[window.start : window.stop + 2].copy()
-                seen[0], seen[-1] = ids[0], ids[-1]
-                of_item.append(Row(seen, np.zeros_like(seen), (encoding, window), reduce))
-            rows.append(of_item)
-        return rows
-
-    def _finish(self, item, rows, outputs, options):
-        encoding, _ = rows[0].about
-        if len(rows) == 1:
-            return encoding, outputs[0][0]
-        whole = np.zeros((len(encoding), outputs[0][0].shape[1]), np.float32)
-        for row, (states,) in zip(rows, outputs):
-            start, _, first, last = row.about[1]
-            whole[0] += states[0] / len(rows)
-            whole[-1] += states[-1] / len(rows)
-            whole[first + 1 : last + 1] = states[first + 1 - start : last + 1 - start]
-        return encoding, whole if options['vector'] is None else options['vector'](whole)
+    def _finish(self, item, rows, outputs, way):
+        (vectors,) = self._of_texts(rows, outputs, way)
+        return rows[0].about[0], vectors
 
 
 def _iterator(sentences):

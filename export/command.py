@@ -108,14 +108,17 @@ def _open(args, located):
     return open_model(located, block_class, exact=exact, tokenizer=False, **options).block
 
 
-def find_tokenizer(args, block):
+def find_tokenizer(args, block, located):
     """Return the tokenizer that belongs to the weights, or None if it isn't known."""
+    options = {'dataset_name': args.dataset_name, 'weights': args.model_parameters}
     try:
-        return block.own_tokenizer() or open_tokenizer(
-            args.model_name, dataset_name=args.dataset_name, weights=args.model_parameters
-        )
+        tokenizer = block.own_tokenizer() or open_tokenizer(args.model_name, **options)
     except ZooError:
         return None
+    own = modules_of(located.files) if args.task == 'sentence_embedding' else None
+    if own is not None and own.max_length is not None:  # no file beside the graph's says it
+        tokenizer.max_len = min(own.max_length, tokenizer.max_len)
+    return tokenizer
 
 
 def _build_trained(args, located):

@@ -117,7 +117,7 @@ def main(argv=None):
         names = [f'data{i}' for i in range(sum(each is not None for each in examples))]
         usage = f'in Python, mxnet.gluon.SymbolBlock.imports({paths[0]!r}, {names}, {paths[1]!r})'
     if args.format != 'symbol':
-        tokenizer = command.find_tokenizer(args, block)
+        tokenizer = command.find_tokenizer(args, block, located)
         paths += export_onnx_folder(
             block,
             args.output_dir,

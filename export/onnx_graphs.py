@@ -1,5 +1,8 @@
 """A block's graph for ONNX, the names of its inputs and outputs, and the check of its file."""
 
+import hashlib
+import json
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -7,6 +10,7 @@ import mxnet as mx
 import numpy as np
 
 from bert.model import BertBlock
+from model_zoo import __version__
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.blocks.decoder_heads import DecoderLM
 from model_zoo.errors import InputError
@@ -14,7 +18,7 @@ from model_zoo.layers.graphs import standard_operators
 from model_zoo.layers.sequences import Mask
 from model_zoo.util.arrays import flatten
 
-from .comparison import make_batch, plain_calls
+from .comparison import make_batch, parameters_of, plain_calls
 
 __all__ = ['Graph', 'graph_of']
 
@@ -67,6 +71,30 @@ def graph_of(block):
     if not isinstance(block, (BertBlock, DecoderBlock)) or block.base.output_attentions:
         raise InputError(f'{type(block).__name__} cannot become ONNX, or has output_attentions')
     return (_language_model if isinstance(block, DecoderLM) else _encoder)(block)
+
+
+def digest_of(block, about):
+    """Return the digest of a block's graph, its parameters, and plain values `about` the rest.
+
+    Of a block with an ONNX file it is the file's.
+    """
+    plain = [__version__, about]  # the version stands for whatever writes the files
+    if block.onnx_file is not None:
+        files = filter(os.path.exists, (block.onnx_file, f'{block.onnx_file}_data'))
+        arrays = [np.memmap(file, mode='r') for file in files]
+    else:
+        graph, parameters = graph_of(block), parameters_of(block)
+        content = json.loads(graph.symbol.tojson())
+        arrays = [parameters[n['name']] for n in content['nodes'] if n['name'] in parameters]
+        for node in content['nodes']:  # names depend on the blocks that were made before
+            node['name'] = node['name'] if node['name'] in graph.inputs else ''
+            node['attrs'] = None if node['op'] == 'null' else node.get('attrs')
+        plain += [content, graph.inputs, graph.outputs]
+    plain += [(array.shape, str(array.dtype)) for array in arrays]
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array))
+    return digest.hexdigest()[:32]
 
 
 def _sizes(block):

@@ -163,11 +163,8 @@ def main(argv=None):
     layers = model.config.num_layers
     for layer in args.layers:
         if not -layers <= layer < layers:
-            raise InputError(
-                f'{layer}: the model has {layers} layers: use numbers from {-layers} to '
-                f'{layers - 1}',
-                field='layers',
-            )
+            numbers = f'use numbers from {-layers} to {layers - 1}'
+            raise InputError(f'{layer}: the model has {layers} layers: {numbers}', field='layers')
     args = args.fit_length('max_length', model.context_length)
     started, tokens, cut = time.perf_counter(), 0, 0
     lines = (line for _, line in read_lines(args.input_file, args.encoding))

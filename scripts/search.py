@@ -10,7 +10,7 @@ query.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import use_parser
+from model_zoo.app.arguments import add_long_texts, use_parser
 from model_zoo.util.choices import POOLINGS
 
 
@@ -26,6 +26,7 @@ def parse_arguments(argv=None):
     add('--query_prompt', help='text to put before each query')
     add('--max_length', type=int, help="in tokens per text; default: the model's own")
     parser.add_aliases('max_length', 'max_len')
+    add_long_texts(parser)
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     return parser.parse_intermixed_args(argv)
 
@@ -35,23 +36,20 @@ def main(argv=None):
     from bert_embedding.embedding import BertEmbedding
     from model_zoo.app.use import Corpus, read_texts, write_records
     from model_zoo.inference import nearest
-    from model_zoo.training.job import describe_model
 
     cli.setup_logging()
     column = args.text_field or args.text_column
     args.text_column = args.file and args.text_column
     queries = list(read_texts(args, args.queries))
     corpus = Corpus(args.corpus, column, args.encoding)
-    embedding = BertEmbedding(
-        model=args.model, max_seq_length=args.max_length, engine=args.engine, dtype=args.precision
-    )
+    options = {'engine': args.engine, 'dtype': args.precision, 'long_texts': args.long_texts}
+    embedding = BertEmbedding(args.model, max_seq_length=args.max_length, **options)
 
     def embed(texts, prompt):
         return embedding.iter_sentence_vectors(texts, args.pooling, prompt=prompt)
 
-    model = args.model, describe_model(embedding.bert)
-    settings = [*model, args.pooling, args.prompt, embedding.max_seq_length, args.precision]
-    vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), settings, not args.no_cache)
+    built = embedding.digest(args.pooling, args.prompt)
+    vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), built, not args.no_cache)
     numbers, cosines = nearest(list(embed(queries, args.query_prompt)), vectors, args.top_k)
 
     def records():

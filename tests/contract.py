@@ -33,6 +33,7 @@ def classifier(data, output, *more, task=None, test=True):
     names = ('train', 'dev', 'test') if test else ('train', 'dev')
     files = [word for name in names for word in (f'--{name}_file', f'{data}/{name}.tsv')]
     options = f'--batch_size 16 --lr 3e-3 --max_length 24 --log_interval 3 --output_dir {output}'
+    options += ' --epochs 3'
     task = task or [*CUSTOM, *files]
     return list(map(str, [*task, *bert(data, 'max_length=40'), *options.split(), *more]))
 

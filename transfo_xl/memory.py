@@ -133,7 +133,7 @@ class StreamReading:
             given = getattr(settings, name)
             lengths[name] = getattr(model.config, name) if given is None else given
             setattr(model.config, name, lengths[name])  # for the saved model
-        self.settings = settings.copy(**lengths)
+        self.settings = settings.with_defaults(**lengths)
         model.reset_length(*lengths.values())
         self.block = CarriedMemory(model, settings.batch_size, workers)
         self._reader = SegmentReader(model)

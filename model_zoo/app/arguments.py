@@ -4,7 +4,7 @@ import dataclasses
 
 from ..errors import InputError, rename_fields
 from ..training.settings import Count, DeviceSettings, value_type
-from ..util.choices import ENGINES, FORMATS
+from ..util.choices import ENGINES, FORMATS, LONG_TEXTS
 from . import cli
 
 
@@ -20,7 +20,7 @@ def add_settings(parser, cls):
         title = titles[field.name]
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        _add(groups[title], field)
+        _add(groups[title], field, field.name in cls.by_rows)
     parser.usual.update(cls.marked('usual'))
     for alias, name in cls.aliases().items():
         parser.add_aliases(name, alias)
@@ -32,15 +32,18 @@ def add_fields(parser, cls, *names):
         _add(parser, cls.__dataclass_fields__[name])
 
 
-def _add(group, field):
+def _add(group, field, by_rows=False):
     (kind, is_list), help, default = value_type(field), field.metadata['help'], field.default
     options = {'nargs': '+' if is_list else None, 'type': int if kind is Count else kind}
     if kind is bool:
         options = {'nargs': '?', 'type': cli.boolean, 'const': True, 'metavar': 'true|false'}
+    help = help and rename_fields(help, '--{}'.format)
+    if by_rows:
+        help = f'{help}; default: %(default)s, or by the number of rows'.removeprefix('None; ')
     group.add_argument(
         f'--{field.name}',
         default=list(default) if is_list and default else default,
-        help=help and rename_fields(help, '--{}'.format),
+        help=help,
         choices=field.metadata['choices'],
         **{**options, **field.metadata['flag']},
     )
@@ -82,6 +85,12 @@ def add_encoding(parser):
     """Add the flag ``--encoding``."""
     help = 'of the text files, such as latin-1 or utf-16; default: UTF-8'
     parser.add_argument('--encoding', help=help)
+
+
+def add_long_texts(parser):
+    """Add the flag ``--long_texts``."""
+    help = 'cut texts that are too long for the model, or read them in windows'
+    parser.add_argument('--long_texts', choices=LONG_TEXTS, default=LONG_TEXTS[0], help=help)
 
 
 def take_model(args, flag, words):

@@ -63,9 +63,9 @@ class Words(list):
 
 
 class Arguments(argparse.Namespace):
-    """The values of flags; `given` has the names of those that the user gave."""
+    """The values of flags; `given` are those that the user gave, `of_file` those of a file."""
 
-    __slots__ = ('given',)  # apart from the flags, which vars() has
+    __slots__ = ('given', 'of_file')  # apart from the flags, which vars() has
 
 
 class Parser(argparse.ArgumentParser):
@@ -96,6 +96,7 @@ class Parser(argparse.ArgumentParser):
         # flags and words that are mixed come in two turns
         self._used.update((known[flag].dest, flag) for flag in flags if flag in known)
         namespace.given = {*self._used, *configured}
+        namespace.of_file = namespace.given.difference(self._used)
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
         return namespace, others

@@ -179,12 +179,9 @@ def _task_class(task):
 
 
 def _settings(task_class, settings, more):
-    cls = task_class.settings_class
-    more = cls.by_names(more)
-    for name, value in task_class.in_python.items():
-        if settings is None or not settings.is_given(name):
-            more.setdefault(name, value)
-    return cls(**more) if settings is None else settings.copy(**more)
+    made = task_class.settings_class(**more) if settings is None else settings.copy(**more)
+    usual = {n: value for n, value in task_class.in_python.items() if n not in made.given}
+    return made.with_defaults(**usual)
 
 
 @contextlib.contextmanager

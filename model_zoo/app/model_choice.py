@@ -32,7 +32,7 @@ class ModelChoice:
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self.vocab_file, self._hparams = args.vocab_file, parse_hparams(args.hparams)
         if checkpoint:
-            self.model, folder = _newest_weights(checkpoint)
+            self.model, folder = _weights_of(checkpoint)
             if folder is not None:  # that has what belongs to the weights
                 files = files_in_folder(folder)
                 self.config = self.config or files.config
@@ -126,14 +126,18 @@ class ModelChoice:
         return block, tokenizer
 
 
-def _newest_weights(path):
-    """Return the weights that `checkpoint` names, and the folder of what belongs to them."""
+def _weights_of(path):
+    """Return the weights that `checkpoint` names, and the folder of what belongs to them.
+
+    Of a run these are the best epoch's; until it has ended, those of its newest checkpoint.
+    """
     if not os.path.isdir(path):
         return path, None
-    weights_here = weights_in_folder(path)
+    weights_here, best = weights_in_folder(path), os.path.join(path, 'best_model')
+    if weights_here is None and files_in_folder(best).config:
+        return best, None
     weights = glob.glob(os.path.join(glob.escape(path), 'checkpoints*', 'step-*', 'model.params'))
-    models = [os.path.join(path, name) for name in ('', 'best_model', 'model')]
-    models = [folder for folder in models if files_in_folder(folder).config]
+    models = [each for each in (path, os.path.join(path, 'model')) if files_in_folder(each).config]
     if weights:
         newest = max(weights, key=lambda name: (os.path.getmtime(name), name))
         if weights_here is None or os.path.getmtime(newest) > os.path.getmtime(weights_here):

@@ -86,6 +86,7 @@ CONVERSIONS = {
 
 _YES = {'type': cli.boolean, 'nargs': '?', 'const': True, 'default': False}
 _DO = {**_YES, 'default': None}
+_RUNS = {'do_train', 'do_eval', 'do_predict'}
 #: flag of the originals that is more than another name of our flag -> arguments of `add_argument`
 FLAGS = {
     'as_estimator': {**_YES, 'help': 'continue the training in --output_dir, or use its model'},
@@ -170,9 +171,12 @@ def parse(parser, argv, command):
     values = vars(args)
     if 'do_train' in flags and 'only_inference' in values:
         values.update(choose_run(args))
+        args.given.update(['only_inference'] if args.given & _RUNS else ())
     for flag, convert in CONVERSIONS.items():
         if flag in flags and values[flag] is not None and values[flag] is not False:
-            values.update(convert(args))
+            converted = convert(args)
+            values.update(converted)
+            args.given.update(converted if flag in args.given else ())
     return args
 
 
@@ -186,9 +190,11 @@ def translate(cls, doc, argv=None, command=None):
     add_settings(parser, cls)
     args = parser.parse_args(argv) if command is None else parse(parser, argv, command)
     fields = cls.defaults().keys()
-    settings = cls(**{name: vars(args).pop(name) for name in fields})
-    settings.given = args.given & fields
-    return settings, args
+    values = {name: vars(args).pop(name) for name in fields}
+    for name in args.of_file & fields:  # the command line overrides it
+        if not cls.rivals(name).isdisjoint(args.given - args.of_file):
+            del values[name]
+    return cls(args.given & values.keys(), **values), args
 
 
 def parse_settings(cls, doc, argv=None, command=None):

@@ -219,7 +219,5 @@ class RunFolder:
         args = vars(settings)
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
-            of_one_run = settings.marked('run')
-            shown = {name: value for name, value in args.items() if name not in of_one_run}
-            cli.write_yaml(self.file('settings.yaml'), shown)
+            cli.write_yaml(self.file('settings.yaml'), settings.to_repeat())
         return results

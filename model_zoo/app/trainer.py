@@ -350,9 +350,11 @@ class Trainer(Callback):
         # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
         # Epochs may be a fraction; TensorFlow's scripts round their updates down.
-        batches = len(self.sets['train'].loader)
-        logger.info('batches per epoch: %d', batches)
-        num_steps = max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
+        loader, epochs = self.sets['train'].loader, math.ceil(settings.epochs)
+        logger.info('batches per epoch: %d', len(loader))
+        steps = [math.ceil(loader.count_batches(e) / self.accumulate) for e in range(epochs)]
+        left_out = (epochs - settings.epochs) * steps[-1]
+        num_steps = max(1, int(round(sum(steps) - left_out, 6)))
         if num_steps < FEW_UPDATES:
             few = in_number(num_steps, 'updates')
             logger.warning('only %s: use more `epochs`, or a smaller `batch_size`', few)

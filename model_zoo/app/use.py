@@ -7,7 +7,6 @@ import contextlib
 import glob
 import hashlib
 import itertools
-import json
 import logging
 import os
 import sys
@@ -192,10 +191,9 @@ class Corpus:
         if not self.rows:
             raise InputError(f'{path!r} is empty: give a file with one text per line')
 
-    def vectors(self, embed, settings, keeps=True):
-        """The texts' vectors, from the file beside the corpus if that has them."""
-        texts = [text for _, text in self.rows]
-        model = hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
+    def vectors(self, embed, model, keeps=True):
+        """The texts' vectors, from the file beside the corpus if that has those of a `model`."""
+        texts, model = [text for _, text in self.rows], model[:12]
         content = '\n'.join(texts).encode('utf-8', 'surrogatepass')
         digest = hashlib.blake2b(content, digest_size=12).hexdigest()
         path = f'{self.path}.{model}-{digest}.npy'

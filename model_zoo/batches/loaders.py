@@ -30,6 +30,10 @@ class Loader:
     def __len__(self):
         """Return the number of batches of an epoch."""
 
+    def count_batches(self, epoch):
+        """Return the number of batches of epoch `epoch`, if epochs have different numbers."""
+        return len(self)
+
     def epoch(self, epoch, start=0):
         """Iterate over the batches of epoch `epoch`, counted from 0, from number `start` on.
 

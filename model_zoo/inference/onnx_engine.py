@@ -1,8 +1,6 @@
 """ONNX Runtime and OpenVINO as engines: both run a block's ONNX file, also to continue texts."""
 
-import hashlib
 import importlib.metadata
-import json
 import logging
 import os
 import sys
@@ -31,8 +29,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-_FORMAT = 3  # raised when the exporter writes other graphs
 
 
 class OnnxEngine(Engine):
@@ -78,26 +74,19 @@ class OnnxEngine(Engine):
 
 
 def _make_file(block, precision):
-    """Return the path of a block's ONNX file in the cache, named after all that it depends on."""
+    """Return the path of a block's ONNX file in the cache, named after what it is made from."""
     from ..onnx import reduces_range
 
-    precision = precision if precision == 'int8' else 'float32'
+    precision, exporter = precision if precision == 'int8' else 'float32', load_exporter()
     versions = [importlib.metadata.version(name) for name in ('onnx', 'onnxruntime')]
-    about = [_FORMAT, type(block).__name__, block.config.to_dict(), precision, versions]
-    about.append(precision == 'int8' and reduces_range())
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
-    names = block._collect_params_with_prefix()  # these don't depend on what was made before
-    for name in sorted(names):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(names[name].data().asnumpy()))
-    name, folder = digest.hexdigest(), os.path.join(default_root(), 'engines')
+    about = [precision, precision == 'int8' and reduces_range(), block.fuses_in_onnx, *versions]
+    name = exporter.onnx_graphs.digest_of(block, about)
+    folder = os.path.join(default_root(), 'engines')
     path = os.path.join(make_writable_dir(folder), f'{name}.onnx')
     with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
         if not os.path.exists(path):
             logger.info('making the ONNX file of this model, once')
-            export = load_exporter().export_onnx
-            export(block, folder, name, block.fuses_in_onnx, precision)
+            exporter.export_onnx(block, folder, name, block.fuses_in_onnx, precision)
     return path
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
+from ..tokenization.encoding import UNLIMITED
 from ..tokenization.tokenizer import GAP
 from ..util.arrays import pad_rows
 from ..util.fields import CallOptions
@@ -24,6 +26,8 @@ __all__ = [
     'TooLargeError',
     'Work',
 ]
+
+logger = logging.getLogger(__name__)
 
 # Most tokens of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
 # 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 15 %, and
@@ -101,12 +105,15 @@ class Row(NamedTuple):
         Data that the pipeline needs when it has the outputs.
     reduce : callable, optional
         ``reduce(row, outputs)`` makes what is kept of the model's outputs; by default all is.
+    is_cut : bool
+        Whether a text has lost tokens.
     """
 
     input_ids: np.ndarray
     token_types: np.ndarray
     about: object = None
     reduce: Callable | None = None
+    is_cut: bool = False
 
 
 class Work(NamedTuple):
@@ -169,6 +176,8 @@ class Pipeline:
     #: whether a tuple of two texts is one item
     has_pairs = False
     batch_rows = BATCH_ROWS
+    #: what to do about texts that are cut, for a warning that counts them; None: there is none
+    _cure = None
     #: ``_reduced(row, outputs, options)`` is what `_finish` needs of a row's outputs; None: all
     _reduced = None
 
@@ -276,25 +285,35 @@ class Pipeline:
         """The texts of an item's rows, each with the second text of a pair or None."""
         return [(self._text(item), None)]
 
-    def _rows(self, items, options, meter=None, max_length=None):
-        """The rows of each item, a list; `max_length` may be less than the pipeline's."""
-        pairs, counts = [], []
+    def _limit(self, options):
+        """The number of tokens that texts are cut at."""
+        return self.max_length
+
+    def _parts(self, encoding, reduce, options):
+        """The rows of a text, or of a pair."""
+        return [Row(encoding.input_ids, encoding.token_types, None, reduce, encoding.truncated > 0)]
+
+    def _rows(self, items, options, meter=None):
+        """The rows of each item, a list."""
+        pairs, counts, limit = [], [], self._limit(options)
+        whole = self.tokenizer if limit == UNLIMITED else None
         for item in items:
             before = len(pairs)
             for text, pair in self._pairs(item, options):
                 pairs.append((text, pair))
                 if meter is not None:
                     meter.add('max_rows', 1)
-                    meter.add_text(text)
+                    meter.add_text(text, whole)
                     meter.add_text(pair or '')
             counts.append(len(pairs) - before)
         rows, reduce = [], self._reduced and functools.partial(self._reduced, options=options)
-        for encoding in self.tokenizer.encode_pairs(pairs, max_length or self.max_length):
+        for encoding in self.tokenizer.encode_pairs(pairs, limit):
+            rows.append(self._parts(encoding, reduce, options))
             if meter is not None:
-                meter.add('max_tokens', len(encoding))
-            rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
+                meter.add('max_rows', len(rows[-1]) - 1)  # the text is counted
+                meter.add('max_tokens', sum(len(row.input_ids) for row in rows[-1]))
         rows = iter(rows)
-        return [list(itertools.islice(rows, count)) for count in counts]
+        return [list(itertools.chain(*itertools.islice(rows, count))) for count in counts]
 
     def _answer_size(self, item, rows, options):
         """About how many bytes an item's result has as JSON."""
@@ -329,19 +348,26 @@ class Pipeline:
     def results(self, items, options):
         """Results one by one, in order, with `checked` options; reads the items as needed."""
         pool, rows, tokens, is_last = [], [], 0, False
-        while not is_last:
-            group = list(itertools.islice(items, ITEMS_TOGETHER))
-            is_last = len(group) < ITEMS_TOGETHER
-            of_group = self._rows(group, options)
-            pool += group
-            rows += of_group
-            tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
-            if not is_last and tokens < POOL_TOKENS and len(pool) < POOL_ITEMS:
-                continue
-            flat = [row for of_item in rows for row in of_item]
-            outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
-            for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
-                for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
-                    outputs[index] = output
-            yield from self.finish(Work(pool, rows, options), outputs)
-            pool, rows, tokens = [], [], 0
+        count = cut = 0
+        try:
+            while not is_last:
+                group = list(itertools.islice(items, ITEMS_TOGETHER))
+                is_last = len(group) < ITEMS_TOGETHER
+                of_group = self._rows(group, options)
+                pool += group
+                rows += of_group
+                tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
+                if not is_last and tokens < POOL_TOKENS and len(pool) < POOL_ITEMS:
+                    continue
+                work = Work(pool, rows, options)
+                flat, pool, rows, tokens = work.all_rows, [], [], 0
+                count, cut = count + len(flat), cut + sum(row.is_cut for row in flat)
+                outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
+                for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
+                    for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
+                        outputs[index] = output
+                yield from self.finish(work, outputs)
+        finally:
+            if cut and self._cure:
+                text = '%d of %d texts are longer than %d tokens and lose the rest: %s'
+                logger.warning(text, cut, count, self.max_length, self._cure)

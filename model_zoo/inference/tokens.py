@@ -161,7 +161,7 @@ class TokenClassification(Pipeline):
         kind = 'entity' if strategy == 'none' else 'entity_group'
         seen = [
             list(zip(pieces, softmax(scores)[position:], itertools.count(index)))
-            for (_, _, (pieces, index, position), _), (scores,) in zip(rows, outputs)
+            for (_, _, (pieces, index, position), *_), (scores,) in zip(rows, outputs)
         ]
         if options['stride'] is None:
             seen = [list(itertools.chain.from_iterable(seen))]

@@ -1,16 +1,19 @@
 """Vectors of texts, how similar texts are, and the nearest of many."""
 
-from typing import Annotated, Literal
+import itertools
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
+from ..batches.windows import even_windows
 from ..errors import InputError
-from ..pretrained.sentence_modules import SentenceModules, modules_of
-from ..util.arrays import pool
-from ..util.choices import POOLINGS
-from ..util.fields import AnyText, Fields, Flag
-from .pipeline_base import NUMBER, Pipeline, PipelineOptions
+from ..pretrained.sentence_modules import SentenceModules, modules_of, normalized
+from ..tokenization.encoding import UNLIMITED
+from ..util.choices import LONG_TEXTS, POOLINGS
+from ..util.fields import AnyText, CallOptions, Fields, Flag
+from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
@@ -23,46 +26,114 @@ def unit_vectors(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def sentence_functions(modules, tokenizer, prompt):
-    """Return the functions of sentence-transformers' modules: of a text, and of its states."""
-    # the prompt's ids without the last one, which is [SEP]
-    skip = len(tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
+class Way(NamedTuple):
+    """How texts become vectors: functions of a text, and of its states; None leaves these.
 
-    def prepare(text):
-        return (prompt + text).lower() if modules.lowers else prompt + text
+    `given` are the options of a pipeline's call.
+    """
 
-    return prepare, lambda states: modules.vector(states, skip)
+    prepare: Callable = str
+    vector: Callable | None = None
+    long_texts: str = LONG_TEXTS[0]
+    given: CallOptions | None = None
+
+
+class VectorOptions(PipelineOptions):
+    """Options of the calls of pipelines of vectors."""
+
+    long_texts: Literal[LONG_TEXTS] = LONG_TEXTS[0]
 
 
 class Vectors(Pipeline):
     """A pipeline whose texts become one vector, in a way of its options' `pooling`.
 
     With 'model' it is the model's own: of a model of sentence-transformers its pooling, dense
-    layers and normalization, its default prompt, lower case and maximum length; else the mean.
+    layers and normalization, its default prompt and lower case; else the mean. `long_texts` says
+    what is done with texts of more tokens than `max_length`, by default the folder's: that of
+    sentence-transformers, else the tokenizer's. They are cut, or read in overlapping windows: then
+    each token has its state from the window in which it has the most context, and a special token
+    the mean over the windows.
     """
 
     block_tasks = (None,)
     token_outputs = 1
+    _cure = '`long_texts` windows reads them whole'
 
-    def __init__(self, opened, *args, **options):
-        super().__init__(opened, *args, **options)
-        modules = modules_of(self.files) or SentenceModules()
-        modules.units(self.block.config.units)  # they fit together
-        self._own = sentence_functions(modules, self.tokenizer, modules.prompt())
-        self._own_length = modules.max_length
+    def __init__(self, opened, max_length=None, *args, **options):
+        super().__init__(opened, max_length, *args, **options)
+        self.modules = modules_of(self.files)
+        own = self.modules_for('model')
+        own.units(self.block.config.units)  # they fit together
+        if max_length is None:
+            self.max_length = min(filter(None, (self.max_length, own.max_length)), default=None)
+        ids, _, self._head = self.tokenizer.with_special_tokens([])
+        self._tail = len(ids) - self._head
 
-    def _prepared(self, text, options):
-        prepare, _ = self._own
-        return prepare(self._text(text)) if options.pooling == 'model' else self._text(text)
+    def modules_for(self, pooling):
+        """Return the parts that make a text's vector."""
+        own = self.modules or SentenceModules()
+        return own if pooling == 'model' else SentenceModules([pooling])
 
-    def _rows(self, items, options, meter=None):
-        own = self._own_length if options.pooling == 'model' else None
-        length = min(filter(None, (own, self.max_length)), default=None)
-        return super()._rows(items, options, meter, length)
+    def way(self, pooling, normalize=False, prompt=None, prompt_name=None, **options):
+        """Return the `Way` of a pooling, with a prompt before each text, by default the model's."""
+        modules = self.modules_for(pooling)
+        prompt = modules.prompt(prompt_name) if prompt is None else prompt
+        # the prompt's ids without the last one, which is [SEP]
+        skip = len(self.tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
 
-    def _vector(self, states, pooling):
-        _, vector = self._own
-        return vector(states) if pooling == 'model' else pool(states, pooling)
+        def prepare(text):
+            return (prompt + text).lower() if modules.lowers else prompt + text
+
+        def vector(states):
+            made = modules.vector(states, skip)
+            return normalized(made) if normalize else made
+
+        return Way(prepare, vector, **options)
+
+    def _pairs(self, item, way):
+        return [(way.prepare(self._text(item)), None)]
+
+    def _limit(self, way):
+        if way.long_texts == 'cut':
+            return self.max_length
+        if self.engine.pools:
+            problem = f'windows: {self.engine.path!r} computes vectors of whole texts'
+            raise InputError(problem, field='long_texts')
+        return UNLIMITED
+
+    def _parts(self, encoding, reduce, way):
+        inner = encoding[self._head : len(encoding) - self._tail]
+        room = (self.max_length or UNLIMITED) - self._head - self._tail
+        if len(inner) <= room:
+            (row,) = super()._parts(encoding, reduce, way)
+            return [row._replace(about=(encoding, None))]
+        windows = even_windows(len(inner), room)
+        make = self.tokenizer.with_special_tokens
+        return [Row(*make(inner[w.start : w.stop])[:2], (encoding, w)) for w in windows]
+
+    def _joined(self, rows, outputs):
+        """The states of a text of several windows."""
+        head, tail = self._head, self._tail
+        whole = np.zeros((len(rows[0].about[0]), outputs[0][0].shape[1]), np.float32)
+        for row, (states,) in zip(rows, outputs):
+            start, _, first, last = row.about[1]
+            whole[:head] += states[:head] / len(rows)
+            whole[len(whole) - tail :] += states[len(states) - tail :] / len(rows)
+            whole[head + first : head + last] = states[head + first - start : head + last - start]
+        return whole
+
+    def _reduced(self, row, outputs, options):
+        return [outputs[0] if options.vector is None else options.vector(outputs[0])]
+
+    def _of_texts(self, rows, outputs, way):
+        """The vector of each text, or its states; it may have several rows."""
+        made = []
+        for _, group in itertools.groupby(zip(rows, outputs), lambda pair: id(pair[0].about[0])):
+            parts, states = zip(*group)
+            if len(parts) > 1:
+                states = [self._reduced(None, [self._joined(parts, states)], way)]
+            made += states[0]
+        return made
 
 
 class FeatureExtraction(Vectors):
@@ -71,36 +142,39 @@ class FeatureExtraction(Vectors):
     ``return_tensors=True`` returns float32 arrays instead, and `pooling` ('mean', 'cls' or 'max')
     one vector for each text, of shape (units,), which includes the special tokens. With 'model' it
     is the model's own: of a model of sentence-transformers its pooling, dense layers and
-    normalization, with its default prompt and maximum length; else the mean. ``normalize=True``
-    scales vectors to length 1.
+    normalization, with its default prompt; else the mean. ``normalize=True`` scales vectors to
+    length 1. Texts beyond the folder's length are cut, with a warning, or with
+    ``long_texts='windows'`` read in windows.
     """
 
     task = 'feature-extraction'
 
-    class Options(PipelineOptions):
+    class Options(VectorOptions):
         return_tensors: Flag = False
         pooling: Pooling | None = None
         normalize: Flag = False
 
-    def _pairs(self, item, options):
-        return [(self._prepared(item, options), None)]
+    def _options(self, given):
+        options = {'long_texts': given.long_texts, 'given': given}
+        if given.pooling is None:
+            return Way(**options)
+        return self.way(given.pooling, given.normalize, **options)
 
-    def _answer_size(self, item, rows, options):
-        vectors = len(rows[0].input_ids) if options.pooling is None else 1
-        return vectors * self.block.config.units * (8 if options.return_tensors else NUMBER)
+    def _answer_size(self, item, rows, way):
+        vectors = sum(len(row.input_ids) for row in rows) if way.vector is None else 1
+        return vectors * self.block.config.units * (8 if way.given.return_tensors else NUMBER)
 
-    def _reduced(self, row, outputs, options):
-        (states,), pooling = outputs, options.pooling
-        result = states[None] if pooling is None else self._vector(states, pooling)
-        return [unit_vectors(result) if options.normalize else result]
-
-    def _finish(self, item, rows, outputs, options):
-        ((result,),) = outputs
-        return result if options.return_tensors else result.tolist()
+    def _finish(self, item, rows, outputs, way):
+        (result,) = self._of_texts(rows, outputs, way)
+        if way.vector is None:
+            result = (unit_vectors(result) if way.given.normalize else result)[None]
+        return result if way.given.return_tensors else result.tolist()
 
 
 class SentenceSimilarity(Vectors):
-    """Cosine similarity of a sentence and others; for `pooling` see `FeatureExtraction`.
+    """Cosine similarity of a sentence and others.
+
+    For `pooling` and `long_texts` see `FeatureExtraction`.
 
     An item is a dict of ``source_sentence``, a str, and ``sentences``, a list of str; the result is
     a list of floats, one for each sentence. For a pair of texts it is one float.
@@ -113,21 +187,21 @@ class SentenceSimilarity(Vectors):
         source_sentence: AnyText
         sentences: Annotated[list[AnyText], Field(min_length=1)]
 
-    class Options(PipelineOptions):
+    class Options(VectorOptions):
         pooling: Pooling = 'model'
 
-    def _pairs(self, item, options):
+    def _options(self, given):
+        return self.way(given.pooling, long_texts=given.long_texts)
+
+    def _pairs(self, item, way):
         sentences = item
         if not isinstance(item, (tuple, list)) or len(item) != 2:
             item = self.Item.read(item)
             sentences = [item.source_sentence, *item.sentences]
-        return ((self._prepared(text, options), None) for text in sentences)
+        return ((way.prepare(self._text(text)), None) for text in sentences)
 
-    def _reduced(self, row, outputs, options):
-        return [self._vector(outputs[0], options.pooling)]
-
-    def _finish(self, item, rows, outputs, options):
-        vectors = unit_vectors(np.stack([vector for (vector,) in outputs]))
+    def _finish(self, item, rows, outputs, way):
+        vectors = unit_vectors(np.stack(self._of_texts(rows, outputs, way)))
         similarities = (vectors[1:] @ vectors[0]).tolist()
         return similarities if isinstance(item, dict) else similarities[0]
 

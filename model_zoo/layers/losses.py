@@ -57,10 +57,11 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
     return -total / F.broadcast_maximum(F.sum(chosen), F.ones((1,)))
 
 
-def in_batch_negatives(F, vectors, scale=20.0):
+def in_batch_negatives(F, vectors, scale=20.0, left_out=None):
     """Return the cross-entropy of each text's match among all second and third texts.
 
-    The scores are cosines times `scale` (multiple negatives ranking, Henderson et al. 2017).
+    The scores are cosines times `scale` (multiple negatives ranking, Henderson et al. 2017). Where
+    `left_out`, (B, second and third texts), is 1, a text doesn't count.
     """
     vectors = _unit_vectors(F, vectors)
     first = F.slice_axis(vectors, axis=1, begin=0, end=1)
@@ -68,6 +69,8 @@ def in_batch_negatives(F, vectors, scale=20.0):
     candidates = F.slice_axis(vectors, axis=1, begin=1, end=None)
     candidates = F.reshape(F.swapaxes(candidates, 0, 1), shape=(-3, 0))  # all second, all third
     scores = scale * F.dot(first, candidates, transpose_b=True)
+    if left_out is not None:
+        scores = scores - 1e4 * left_out
     return cross_entropy(F, scores, F.contrib.arange_like(first, axis=0))
 
 

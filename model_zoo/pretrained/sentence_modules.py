@@ -1,6 +1,7 @@
 """From token vectors to a sentence vector, as a model of sentence-transformers does it."""
 
 import dataclasses
+import functools
 import glob
 import math
 import os
@@ -145,8 +146,11 @@ def _read_dense(folder):
         raise CheckpointError(f'{path!r} is not a dense layer')
     weight = tensors['linear.weight'].astype(np.float32)
     bias = tensors.get('linear.bias', np.zeros(weight.shape[0])).astype(np.float32)
-    activate = _ACTIVATIONS[name]
-    return lambda vector: activate(weight @ vector + bias)
+    return functools.partial(_dense, weight, bias, name)
+
+
+def _dense(weight, bias, activation, vector):
+    return _ACTIVATIONS[activation](weight @ vector + bias)
 
 
 def _settings(folder, transformer):

@@ -64,25 +64,28 @@ class ClassifierFeatures:
 #: settings of the user's own rows
 _COLUMNS = 'text_columns', 'text_column', 'label_column', 'header'
 _CUSTOM = (*_COLUMNS, 'regression', 'multi_label', 'dev_split', 'skip_empty')
-#: settings whose defaults depend on the number of rows, if none of them is given
-BY_ROWS = ('epochs', 'batch_size', 'training_steps')
 FEW_ROWS, ENOUGH_UPDATES, MOST_EPOCHS = 2000, 120, 20
 
 
 def fit_to_rows(settings, count):
-    """Return settings for `count` rows of the user's own.
+    """Return settings for `count` rows of the user's own; what is given stays.
 
     GluonNLP's 3 epochs in batches of 32 are too few updates for a few hundred rows. Up to
     `FEW_ROWS` there are smaller batches, and about `ENOUGH_UPDATES` updates.
     """
-    is_chosen = not settings.given.isdisjoint({*BY_ROWS, 'accumulate', 'batch_tokens'})
-    if is_chosen or count > FEW_ROWS or settings.method == 'linear':
+    if count > FEW_ROWS or settings.method == 'linear':
         return settings
-    size = 8 if count < 100 else 16
-    epochs = min(MOST_EPOCHS, max(3, math.ceil(ENOUGH_UPDATES * size / count)))
-    chosen = count, epochs, size
-    logger.info('%d rows: %d epochs in batches of %d, unless one of them is given', *chosen)
-    return settings.with_defaults(epochs=epochs, batch_size=size)
+    size, chosen = settings.batch_size, {}
+    if settings.batch_tokens is not None:
+        size = max(1, settings.batch_tokens // settings.max_length)
+    elif not settings.is_given('batch_size'):
+        size = chosen['batch_size'] = 8 if count < 100 else 16
+    if settings.given.isdisjoint(['epochs', 'training_steps']):
+        examples = ENOUGH_UPDATES * size * (settings.accumulate or 1)
+        chosen['epochs'] = min(MOST_EPOCHS, max(3, math.ceil(examples / count)))
+    for name, value in chosen.items():
+        logger.info('%d rows: `%s` %d, unless given', count, name, value)
+    return settings.with_defaults(**chosen)
 
 
 def _rescale(layer, scale, mean):
@@ -146,7 +149,7 @@ class ClassificationTask(Task):
             changes['task_name'] = 'custom'
         if settings.method == 'linear':  # the head is fitted: all else is as after a training
             changes['training_steps'] = 1
-        self.settings = settings.copy(**changes)
+        self.settings = settings.with_defaults(**changes)
         self.record = record if settings.only_inference else infer_labels(record)
         return self.find_sets()
 
@@ -174,9 +177,11 @@ class ClassificationTask(Task):
 
     def resume(self, job):
         # version 0.3 had other defaults for rows of the user's own
-        if self.record.is_custom and self.settings.given.isdisjoint(BY_ROWS):
-            old = {name: job[name] for name in BY_ROWS if job.get(name) is not None}
-            self.settings = self.settings.copy(**old)
+        totals, given = {'epochs', 'training_steps'}, self.settings.given
+        if self.record.is_custom:
+            names = {'batch_size', *(totals if given.isdisjoint(totals) else ())} - given
+            old = {name: job[name] for name in names if job.get(name) is not None}
+            self.settings = self.settings.with_defaults(**old)
         if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
             self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it

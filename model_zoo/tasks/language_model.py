@@ -127,7 +127,7 @@ class BlockReading:
         if not 2 <= size <= longest:
             problem = f'{size} must be 2 to {longest}, the tokens that the model takes'
             raise InputError(problem, field='max_length')
-        self.settings = settings.copy(max_length=size)
+        self.settings = settings.with_defaults(max_length=size)
         self._tokenizer, self._workers, self.block = tokenizer, workers, model
         if settings.split_special_tokens:
             tokenizer.split_special_tokens = True  # in use, too

@@ -66,7 +66,7 @@ class MaskedLMTask(TextTask):
                 paths[f'{name}_file'] = source
             else:
                 copies[f'{name}_file'] = self.text_file(source, name, '\n\n')
-        settings = self.settings = self.settings.copy(**paths, **copies)
+        settings = self.settings = self.settings.copy(**paths).with_defaults(**copies)
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
         if self.dev_share and not settings.train_file:
@@ -79,13 +79,13 @@ class MaskedLMTask(TextTask):
                 names = (f'{name}_{number}' for number in itertools.count())
                 parts = [self.text_file(path, each, '\n\n') for path, each in zip(files, names)]
                 copies[name] = pattern if parts == files else ','.join(parts)
-        self.settings = settings.copy(**copies)
+        self.settings = settings.with_defaults(**copies)
         return {name: name for name in segments}
 
     def split(self, rows, share):
         settings = self.settings
         train, dev = split_text(settings.train_file, share, self.rows_folder, True)
-        self.settings = settings.copy(train_file=train, dev_file=dev, dev_split=None)
+        self.settings = settings.with_defaults(train_file=train, dev_file=dev, dev_split=None)
         return 'train', 'dev'
 
     def configure(self, located):
@@ -110,8 +110,6 @@ class MaskedLMTask(TextTask):
         else:
             options = {'shuffle': self.shuffles_dev and is_text}
         loader = PretrainingLoader(source, size, ctx=contexts, workers=self.workers, **options)
-        if segment == 'train':
-            self.plan(loader, accumulate)
         return Data(rows, None, loader)
 
     def batching(self, segment, accumulate):
@@ -122,13 +120,6 @@ class MaskedLMTask(TextTask):
         if settings.batch_tokens is None:
             return settings.batch_size, {}
         return settings.batch_tokens, {'num_buckets': NUM_BUCKETS, 'use_avg_len': True}
-
-    def plan(self, loader, accumulate):
-        """Count the updates of epochs that have different numbers of batches."""
-        settings = self.settings
-        if settings.training_steps is None and (settings.train_file or self._has_epochs):
-            batches = sum(map(loader.count_batches, range(int(settings.epochs))))
-            self.settings = settings.copy(training_steps=batches // accumulate)
 
     @property
     def _has_epochs(self):
@@ -207,7 +198,7 @@ class PretrainingTask(MaskedLMTask):
         given = settings.pretrained_parameters or settings.model_parameters
         given = given or settings.pretrained or settings.checkpoint
         from_scratch = not (given or names_files(settings.model))
-        super().__init__(settings.copy(from_scratch=from_scratch))
+        super().__init__(settings.with_defaults(from_scratch=from_scratch))
 
     def files(self, segment):
         settings = self.settings
@@ -224,7 +215,7 @@ class PretrainingTask(MaskedLMTask):
         has_gpus = mx.runtime.Features().is_enabled('CUDA')
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
             gpus = ','.join(map(str, range(mx.context.num_gpus())))
-            self.settings = settings.copy(gpus=gpus)
+            self.settings = settings.with_defaults(gpus=gpus)
         named = {'train': self.trains, 'dev': settings.dev_file}
         return {name: name for name, is_there in named.items() if is_there}
 
@@ -251,9 +242,6 @@ class PretrainingTask(MaskedLMTask):
         options['circle_length'] = settings.circle_length
         return self._set_batch_size('batch_size', accumulate * count), options
 
-    def plan(self, loader, accumulate):
-        """Do nothing: the settings have the number of updates."""
-
     def _set_batch_size(self, name, count):
         """Return a batch size, computed from the total of `count` batches if that is given."""
         size, total = (getattr(self.settings, each) for each in (name, f'total_{name}'))
@@ -261,7 +249,7 @@ class PretrainingTask(MaskedLMTask):
             problem = f'is {total}, and must be {count} (workers, GPUs, `accumulate`) x `{name}`'
             raise InputError(problem, field=f'total_{name}')
         size = size or 8 if total is None else total // count
-        self.settings = self.settings.copy(**{name: size})
+        self.settings = self.settings.with_defaults(**{name: size})
         return size
 
     def _source(self, segment, tokenizer):

@@ -1,6 +1,8 @@
 """Sentence vectors: similar if the texts belong together, or according to their score."""
 
+import collections
 import contextlib
+import itertools
 import logging
 import math
 import os
@@ -132,7 +134,7 @@ class SentenceTask(Task):
         own = None if located is None else modules_of(located.files)
         self._own = own or SentenceModules()
         pooling = self.settings.pooling or self._own.pooling
-        self.settings = self.settings.copy(pooling=pooling)
+        self.settings = self.settings.with_defaults(pooling=pooling)
 
     def prepare(self, rows):
         settings = self.settings
@@ -143,7 +145,7 @@ class SentenceTask(Task):
             return
         kind = rows['train'].kind
         usual = 'cosine' if kind == 'scored' else 'in_batch'
-        self.settings = settings = settings.copy(loss=settings.loss or usual)
+        self.settings = settings = settings.with_defaults(loss=settings.loss or usual)
         if kind not in LOSSES[settings.loss]:
             kinds = ' or '.join(LOSSES[settings.loss])
             raise InputError(f'{settings.loss} learns from {kinds}, not {kind}', field='loss')
@@ -179,10 +181,17 @@ class SentenceTask(Task):
         inputs = (array.reshape((-3, 0)[: array.ndim - 1]) for array in batch.inputs)
         return model(*inputs).reshape((*shape[:2], -1))
 
+    def objective(self, model, data):
+        numbers = collections.defaultdict(itertools.count().__next__)  # of equal texts one
+        texts = (map(bytes, sample.input_ids) for sample in data.samples)
+        self._texts = np.array([[numbers[text] for text in row] for row in texts])
+        return super().objective(model, data)
+
     def loss(self, model, batch):
         vectors, settings = self.forward(model, batch), self.settings
         if settings.loss == 'in_batch':
-            return in_batch_negatives(mx.nd, vectors, settings.scale)
+            left_out = mx.nd.array(_no_negatives(self._texts[batch.indices]), vectors.context)
+            return in_batch_negatives(mx.nd, vectors, settings.scale, left_out)
         if settings.loss == 'cosine':
             return cosine_error(mx.nd, vectors, batch.labels)
         return triplet_loss(mx.nd, vectors, settings.margin)
@@ -219,6 +228,19 @@ class SentenceTask(Task):
 
     def results(self):
         return {'task': self.trained_for, 'loss': self.settings.loss}
+
+
+def _no_negatives(texts):
+    """Which second and third texts, by number, are no negatives of a first one.
+
+    They equal it or its match, or match an equal text.
+    """
+    first, match = texts[:, :1], texts[:, 1:2]
+    others = texts[:, 1:].T.ravel()
+    found = (others == first) | (others == match)
+    found[:, : len(texts)] |= first == first.T
+    np.fill_diagonal(found, False)
+    return found
 
 
 def _cosines(vectors):

@@ -49,7 +49,7 @@ NUM_BUCKETS = 10
 class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=5e-5):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
-    title = 'task'
+    title, by_rows = 'task', ('epochs', 'batch_size')
 
     task_name: str | None = setting(None, 'such as MRPC; custom for files of your own', 'usual')
     text_columns: list[str] | None = setting(
@@ -72,7 +72,6 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
         "full: train the whole model; linear: only a classifier of the encoder's vectors",
         'usual',
         choices=['full', 'linear'],
-        excludes='freeze comm_backend',
     )
     class_weights: list[str] | None = setting(
         None, 'balanced, or weights such as bad=3 good=1', excludes='regression multi_label'
@@ -88,6 +87,12 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
         if labels is not None and len(labels) == 1:
             values['labels'] = [label.strip() for label in labels[0].split(',')]
         return values
+
+    def check(self):
+        super().check()
+        for other in ('freeze', 'comm_backend') if self.method == 'linear' else ():
+            if vars(self)[other] is not None:
+                raise InputError(f'linear and `{other}` exclude each other', field='method')
 
 
 class ChoiceSettings(FileSettings, FinetuneSettings, lr=5e-5, seed=42):
@@ -348,8 +353,9 @@ class PretrainingSettings(
     def derived(self):
         values = super().derived()
         if self.batch_tokens is not None:
-            buckets = NUM_BUCKETS if self.num_buckets == 1 else self.num_buckets
-            values.update(batch_size=self.batch_tokens, use_avg_len=True, num_buckets=buckets)
+            values.update(batch_size=self.batch_tokens, use_avg_len=True)
+            if not self.is_given('num_buckets'):
+                values['num_buckets'] = NUM_BUCKETS
         if self.dummy_data_len is not None:
             values.update(synthetic_data=True, max_length=self.dummy_data_len)
         if self.phase2 and self.start_step is None:

@@ -1,7 +1,6 @@
 """The job of a run: all that must be the same when it is resumed."""
 
 import dataclasses
-import itertools
 import json
 import logging
 import math
@@ -134,11 +133,3 @@ def describe(count, unit, values):
 def describe_vocab(vocab):
     """Return a text that identifies a vocabulary, independent of its file."""
     return describe(len(vocab), 'tokens', vocab.idx_to_token)
-
-
-def describe_model(model):
-    """Return a text that identifies a block that the run doesn't change."""
-    parameters = model.collect_params().values()
-    values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
-    checksum = data_checksum(itertools.chain([model.config.to_dict()], values))
-    return f'parameters with checksum {checksum}'

@@ -6,6 +6,7 @@ is made from the fields, and a run's results.json has their values.
 
 import copy
 import dataclasses
+import itertools
 import math
 import operator
 import os
@@ -168,13 +169,15 @@ class Settings:
     Attributes
     ----------
     given : frozenset of str
-        The fields that the caller has given.
+        The fields that the caller has given: those of the call, unless its only argument says else.
     """
 
     __slots__ = ('__dict__', 'given')  # `vars` has the fields alone
 
     #: title of the fields' group in a command's help
     title = 'training'
+    #: fields whose defaults are for many rows; few rows have others, by their number
+    by_rows = ()
 
     def __init_subclass__(cls, **defaults):
         dataclasses.dataclass(init=False)(cls)
@@ -183,24 +186,16 @@ class Settings:
             fields[name] = copy.copy(fields[name])
             fields[name].default = default
 
-    def __init__(self, **fields):
+    def __init__(self, given=None, /, **fields):
         fields = self.by_names(fields)
-        self._set({**self.defaults(), **fields}, fields, fields)
-
-    def _set(self, values, given, changed):
-        """Set all values, checked, of which some have changed."""
-        self.given = frozenset(given)
+        self.given = frozenset(fields if given is None else given)
         for field in dataclasses.fields(self):
-            vars(self)[field.name] = _checked(field, values[field.name])
+            vars(self)[field.name] = _checked(field, fields.get(field.name, field.default))
         for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
-            needs, excludes = field.metadata['needs'], field.metadata['excludes']
-            for other in (*needs, *excludes):
-                fits = self.is_given(other) == (other in needs)
-                if not fits and (other in changed or field.name in changed):
-                    problem = f'needs `{other}`'
-                    if other in excludes:
-                        problem = f'and `{other}` exclude each other'
-                    raise InputError(problem, field=field.name)
+            for other in itertools.filterfalse(self.is_given, field.metadata['needs']):
+                raise InputError(f'needs `{other}`', field=field.name)
+            for other in filter(self.is_given, field.metadata['excludes']):
+                raise InputError(f'and `{other}` exclude each other', field=field.name)
         vars(self).update(self.derived())
         self.check()
 
@@ -248,23 +243,33 @@ class Settings:
         fields = dataclasses.fields(cls)
         return tuple(f.name for f in fields if not set(marks).isdisjoint(f.metadata['marks']))
 
+    @classmethod
+    def rivals(cls, name):
+        """Return the names of the fields that exclude a field, or that it excludes."""
+        excludes = {field.name: field.metadata['excludes'] for field in dataclasses.fields(cls)}
+        return {*excludes[name], *(other for other in excludes if name in excludes[other])}
+
     def is_given(self, name):
-        """Return whether a field has a value that isn't its default."""
-        field = self.__dataclass_fields__.get(name)
-        return field is not None and vars(self)[name] not in (None, field.default)
+        """Return whether the caller has given a field a value; None and False switch nothing on."""
+        return name in self.given and vars(self)[name] not in (None, False)
 
     def copy(self, **changes):
-        """Return settings with other values of some fields, which are checked."""
-        changes, made = self.by_names(changes), object.__new__(type(self))
-        changed = [name for name, value in changes.items() if value != vars(self)[name]]
-        made._set({**vars(self), **changes}, self.given.union(changes), changed)
-        return made
+        """Return settings with other values of some fields, which are checked, and given."""
+        changes = self.by_names(changes)
+        return type(self)(self.given.union(changes), **{**vars(self), **changes})
 
     def with_defaults(self, **values):
         """Return settings with other values of some fields, which don't count as given."""
-        made = self.copy(**values)
-        made.given = self.given
-        return made
+        return type(self)(self.given, **{**vars(self), **values})
+
+    def to_repeat(self):
+        """Return the values that repeat a run: those given, and others that its result depends on.
+
+        A value that wasn't given is left out where it can't stand beside one that was.
+        """
+        left_out = {n for n in vars(self) if any(map(self.is_given, self.rivals(n)))}
+        left_out = (left_out.union(self.marked('free')) - self.given).union(self.marked('run'))
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def fit_length(self, name, longest):
         """Return settings with a default number of tokens that a model takes.
@@ -272,7 +277,7 @@ class Settings:
         InputError for a given number that is larger.
         """
         length = vars(self)[name]
-        if length > longest and (name in self.given or self.is_given(name)):
+        if length > longest and self.is_given(name):
             raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
         return self.with_defaults(**{name: min(length, longest)})
 
@@ -337,7 +342,10 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         8, 'in evaluation', 'free', aliases='eval_batch_size predict_batch_size test_batch_size'
     )
     accumulate: Count | None = setting(
-        None, 'number of batches per update', 'number', aliases='gradient_accumulation_steps'
+        None,
+        'number of batches per update; in-batch negatives are of one batch',
+        'number',
+        aliases='gradient_accumulation_steps',
     )
     early_stop: Count | None = setting(None, 'end after N worse epochs', aliases='early_stopping')
     keep_state: bool = setting(False, 'keep what a finished run needs to be resumed', 'free')
@@ -471,16 +479,20 @@ class FinetuneSettings(
     best_by: str | None = setting(None, "dev score, such as macro_f1; default: the task's metric")
     freeze: str | None = setting(None, 'encoder, or N layers, which stay as they are')
     engine: str = setting(
-        'mxnet', 'what runs the model', 'free', choices=known.ENGINES, needs='only_inference'
+        'mxnet', 'what runs the model of `only_inference`', 'free', choices=known.ENGINES
     )
     precision: str | None = setting(
-        None, 'default: `dtype`', 'free', choices=['float32', 'bfloat16', 'int8'], needs='engine'
+        None, 'of another `engine`', 'free', choices=['float32', 'bfloat16', 'int8']
     )
 
     def check(self):
         super().check()
         if not (self.freeze in (None, 'encoder') or self.freeze.isdecimal()):
             raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
+        if self.engine != 'mxnet' and not self.only_inference:
+            raise InputError('needs `only_inference`', field='engine')
+        if self.precision is not None and self.engine == 'mxnet':
+            raise InputError('needs another `engine`', field='precision')
 
 
 class DeploySettings(Settings):

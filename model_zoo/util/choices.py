@@ -11,6 +11,8 @@ ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
 FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
+#: what is done with texts that are too long for a model
+LONG_TEXTS = ('cut', 'windows')
 #: how `BertEmbedding` makes one vector of a word's pieces
 OOV_WAYS = ('avg', 'sum', 'last')
 #: libraries that write and run ONNX files; ONNX Runtime's optimizer imports sympy

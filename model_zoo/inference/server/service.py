@@ -12,7 +12,7 @@ import pydantic_core
 
 from ...errors import InputError
 from ...generation.search import streams_of
-from ..pipeline_base import Meter, TooLargeError
+from ..pipeline_base import Meter, TooLargeError, Work
 from .worker import WritingJob
 
 #: threads that read requests and write answers; those of more bytes than `LARGE` have one thread
@@ -92,7 +92,10 @@ class Service:
             lambda: pydantic_core.to_json(call.finish(outputs), inf_nan_mode='constants')
         )
         answer = await self._outputs(request, finished, meter)
-        return Response(answer, media_type='application/json')
+        rows = call.work.all_rows if isinstance(call.work, Work) else ()
+        cut = sum(row.is_cut for row in rows)
+        headers = {'Truncated-Texts': str(cut)} if cut else None
+        return Response(answer, headers=headers, media_type='application/json')
 
     async def _outputs(self, request, future, meter):
         """Await a thread's result; it isn't computed if the client goes, or the time is over."""

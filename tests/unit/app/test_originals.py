@@ -77,6 +77,9 @@ def test_an_originals_defaults_are_overridden_by_a_file_and_by_flags(tmp_path):
     found = parse('finetune_classifier', config, '--lr=0.5', preset=preset)
     assert (found.batch_size, found.lr, found.seed, found.clip_each) == (32, 0.5, 7, True)
     assert found.given == {'lr', 'seed'}
+    (tmp_path / 'run.yaml').write_text('batch_size: 7\nmodel: mine\n')
+    found = parse('finetune_classifier', config, '--batch_tokens=64', '--checkpoint=x')
+    assert found.given == {'batch_tokens', 'checkpoint'} and found.batch_size == 32
 
 
 def test_the_log_says_once_why_a_flag_has_no_effect(capsys):

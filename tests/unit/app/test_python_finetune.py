@@ -129,6 +129,10 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
         folder, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
     )
     assert len(longer.history) == 3 and longer.history[:2] == trained.history
+    for name in ('epochs', 'batch_size'):  # what isn't given again is the run's
+        del options[name]
+    again = model_zoo.finetune(folder, 'text-classification', ROWS, resume=True, **options)
+    assert again.history == longer.history
 
 
 def test_a_test_set_is_scored_or_predicted(folder):
@@ -327,6 +331,22 @@ def test_several_labels_a_text(folder, tmp_path):
         model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
 
 
+@pytest.mark.parametrize('keep_state', [False, True])
+def test_the_folder_of_a_run_stands_for_its_best_epoch(folder, tmp_path, keep_state):
+    numbers = iter([0.9, 0.5])
+    trained = model_zoo.finetune(
+        *(folder, 'text-classification', ROWS, ROWS),
+        **{**SMALL, 'keep_state': keep_state, 'output_dir': tmp_path / 'run', 'best_by': 'mine'},
+        metrics=lambda predictions, labels: {'mine': next(numbers)},
+    )
+    argv = ['--checkpoint', f'{tmp_path}/run', '--dev_file', str(as_table(tmp_path, ROWS))]
+    argv += ['--only_inference', '--max_length', '12', '--output_dir', f'{tmp_path}/use']
+    assert run(load_script('finetune_classifier'), *argv) == 0
+    used = json.loads((tmp_path / 'use' / 'inference.json').read_text())['dev']['dev']
+    losses = [record['loss'] for record in trained.history]
+    assert used['loss'] == trained.scores['loss'] == losses[0] != losses[1]
+
+
 TEXTS = ['a b c d\ne f g h', 'a b c\nd e f', 'b c d e\nf g h', 'c d\ne f\ng h'] * 4
 MASKED = {**SMALL, 'max_predictions_per_seq': 3}
 
@@ -347,6 +367,22 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
         assert trained.scores == best
     assert trained('a b [MASK] d')[0]['token_str']
     assert 'mlm_loss' in model_zoo.finetune(folder, 'fill-mask', TEXTS, dev=0.25, **MASKED).scores
+
+
+@pytest.mark.parametrize(
+    'task, rows', [('fill-mask', TEXTS), ('text-classification', ROWS), ('text-generation', TEXTS)]
+)
+def test_a_part_of_an_epoch_is_the_same_for_every_task(folder, tmp_path, task, rows):
+    options = {'batch_size': 2, 'lr': 0, 'seed': 1, 'max_length': 5}
+    if task == 'text-generation':
+        tiny.save_gpt2(tmp_path / 'gpt2')
+        folder = tmp_path / 'gpt2'
+    steps = [
+        model_zoo.finetune(folder, task, rows, epochs=epochs, **options).history[-1]['step']
+        for epochs in (0.01, 0.5, 1, 1.5, 2)
+    ]
+    one = steps[2]
+    assert one > 4 and steps == [1, int(one / 2), one, int(1.5 * one), 2 * one]
 
 
 @pytest.mark.parametrize('family', ['gpt2', 'transfo_xl'])

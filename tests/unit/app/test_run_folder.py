@@ -87,7 +87,8 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     assert all((tmp_path / name).exists() for name in others)
 
 
-LEFT = [({}, 0, {0, 2}), ({'keep_state': True}, 1, {0, 2}), ({'keep_checkpoints': 3}, 2, {0, 1, 2})]
+LEFT = [({}, 0, {0, 2}), ({'keep_state': True}, 1, {0, 2})]
+LEFT += [({'keep_checkpoints': number}, 2, {0, 1, 2}) for number in (2, 3)]
 
 
 @pytest.mark.parametrize('options, checkpoints, epochs', LEFT)

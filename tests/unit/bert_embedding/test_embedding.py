@@ -1,6 +1,5 @@
 """BertEmbedding: words, vectors, windows, pooling, order, laziness, bad arguments."""
 
-import logging
 import random
 import string
 
@@ -18,7 +17,7 @@ from model_zoo.batches.windows import even_windows
 
 @pytest.fixture(scope='module')
 def tiny(tiny_dir):
-    return BertEmbedding(model=tiny_dir, batch_size=8)
+    return BertEmbedding(model=tiny_dir, batch_size=8, long_texts='windows')
 
 
 def sentences_of(count, longest, seed=0):
@@ -69,7 +68,7 @@ def test_words_of_the_original_example(tiny, tiny_dir, caplog):
     tokens, vectors = BertEmbedding(model=tiny_dir, max_seq_length=25)([sentence])[0]
     assert ' '.join(tokens) == words
     assert len(tokens) == len(vectors) == 18
-    assert '1 of 1 sentences were cut to max_seq_length 25 and lost 1 pieces' in caplog.text
+    assert '1 of 1 texts are longer than 25 tokens' in caplog.text
 
 
 @pytest.mark.parametrize('oov_way', ['avg', 'sum', 'last'])
@@ -117,17 +116,6 @@ def test_long_sentence_is_embedded_in_windows(tiny, tiny_dir, caplog):
     mean = tiny.sentence_vectors([sentence])[0]
     np.testing.assert_allclose(mean, np.mean(vectors, axis=0), atol=1e-5)
     assert not caplog.records  # nothing was cut
-
-
-def test_max_seq_length_cuts_with_a_warning(tiny_dir, caplog):
-    embedding = BertEmbedding(model=tiny_dir, max_seq_length=6, batch_size=2)
-    with caplog.at_level(logging.WARNING):
-        results = embedding(['a b c d e f g', 'a b c d', 'x y z u v'] * 20)
-    assert [len(tokens) for tokens, _ in results] == [4, 4, 4] * 20
-    assert [record.getMessage() for record in caplog.records] == [
-        '40 of 60 sentences were cut to max_seq_length 6 and lost 80 pieces'
-    ]
-    assert_same(results[0], reference(tiny_dir, 'a b c d', 'avg'))
 
 
 # -- sentence vectors ---------------------------------------------------------------------------
@@ -182,7 +170,8 @@ def test_any_batch_size_gives_the_same_in_input_order(tiny, tiny_dir):
     sentences = sentences_of(60, 40, seed=2)
     expected = tiny(sentences)
     for batch_size in (1, 64):
-        results = BertEmbedding(model=tiny_dir, batch_size=batch_size)(sentences)
+        options = {'batch_size': batch_size, 'long_texts': 'windows'}
+        results = BertEmbedding(model=tiny_dir, **options)(sentences)
         for result, other in zip(results, expected):
             assert_same(result, other)
     assert [tokens for tokens, _ in expected] == [sentence.split() for sentence in sentences]

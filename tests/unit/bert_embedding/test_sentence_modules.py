@@ -10,7 +10,6 @@ from json_files import change_json
 import model_zoo
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
-from export.export import main as export
 from model_zoo.checkpoint.tensor_files import write_safetensors
 from model_zoo.errors import InputError, UnknownNameError, ZooError
 
@@ -54,17 +53,6 @@ def test_same_vectors(folder, expected, sentences, name, tmp_path):
     for where in (tmp_path / name, archive):
         pipe = model_zoo.pipeline('feature-extraction', where)
         close(np.array(pipe(sentences, pooling='model', return_tensors=True)), expected[name])
-
-
-@pytest.mark.parametrize('name', ['today', 'of_2020'])
-def test_behind_an_onnx_file(folder, expected, sentences, name, tmp_path):
-    """An exported folder has the modules that follow the transformer in the file."""
-    pytest.importorskip('onnxruntime')
-    out, source = tmp_path / 'exported', str(folder(name))
-    export([source, '--format', 'onnx', '--output_dir', str(out), '--seq_length', '8'])
-    pipe = model_zoo.pipeline('feature-extraction', out)
-    close(np.array(pipe(sentences, pooling='model', return_tensors=True)), expected[name])
-    close(BertEmbedding(out).sentence_vectors(sentences), expected[name])
 
 
 def test_what_is_asked_for_wins(folder, sentences):

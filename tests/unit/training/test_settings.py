@@ -30,7 +30,27 @@ def test_values_follow_from_others():
     assert tokens.copy(lr=0.5).batch_size == 99
 
 
+#: settings that repeat a run from its settings.yaml, with values that a default contradicts
+REPEATED = [
+    ClassificationSettings(batch_tokens=64, keep_checkpoints=2, method='full', freeze='encoder'),
+    ClassificationSettings(checkpoint='x', dev_split=0.5).with_defaults(batch_size=3),
+    PretrainingSettings(train_file='x', batch_tokens=99, num_buckets=1),
+    TaggingSettings(cased=True, output_dir='y', engine='mxnet'),
+]
+
+
+@pytest.mark.parametrize('settings', REPEATED)
+def test_a_file_of_settings_repeats_them(settings):
+    again = type(settings)(**settings.to_repeat())
+    assert again.copy(output_dir=settings.output_dir) == settings
+    assert again.given.issuperset(settings.given - {'output_dir'})
+    assert again.is_given('keep_checkpoints') == settings.is_given('keep_checkpoints')
+
+
 BAD_VALUES = [
+    *(({'batch_tokens': 64, 'batch_size': size}, 'batch_tokens') for size in (16, 32)),
+    ({'method': 'linear', 'freeze': 'encoder'}, 'method'),
+    ({'engine': 'openvino'}, 'engine'),
     ({'lr': 'x'}, 'lr'),
     ({'lr': float('inf')}, 'lr'),
     ({'batch_size': True}, 'batch_size'),

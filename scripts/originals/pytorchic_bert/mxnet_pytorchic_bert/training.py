@@ -100,7 +100,7 @@ def choose_gpus(settings):
     if settings.batch_size % parts:
         problem = f'{settings.batch_size} cannot be divided among {parts} GPUs: name fewer `gpus`'
         raise InputError(problem, field='batch_size')
-    return settings.copy(gpus=gpus, batch_size=settings.batch_size // parts)
+    return settings.with_defaults(gpus=gpus, batch_size=settings.batch_size // parts)
 
 
 def linear_rate(lr, warmup, total_steps):
@@ -146,7 +146,7 @@ class PytorchicTask(Task):
     def end_after(self, steps):
         """End after `steps` updates, unless the settings have a number."""
         if self.settings.training_steps is None:
-            self.settings = self.settings.copy(training_steps=steps)
+            self.settings = self.settings.with_defaults(training_steps=steps)
 
     def job(self, train):
         return {'data_file': train}

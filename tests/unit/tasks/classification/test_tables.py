@@ -109,8 +109,10 @@ def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):
 
 UPDATES = [
     *((60, {}, (16, 8)), (300, {}, (7, 16)), (1500, {}, (3, 16)), (5000, {}, (3, 32))),
-    *((300, {name: 3}, (3, 32)) for name in ('epochs', 'training_steps')),
-    *((300, {'batch_size': 4}, (3, 4)), (300, {'method': 'linear'}, (3, 32))),
+    *((300, {name: 3}, (3, 16)) for name in ('epochs', 'training_steps')),
+    *((300, {'epochs': 3, 'batch_size': 32}, (3, 32)), (300, {'method': 'linear'}, (3, 32))),
+    *((300, {'batch_size': 4}, (3, 4)), (300, {'batch_size': 32}, (13, 32))),
+    *((300, {'accumulate': 2}, (13, 16)), (300, {'batch_tokens': 1024}, (4, 32))),
 ]
 
 

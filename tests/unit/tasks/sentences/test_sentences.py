@@ -3,7 +3,9 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
+import model_zoo
 from model_zoo.app.trainer import Evaluator
 from model_zoo.batches import Batch
 from model_zoo.errors import InputError
@@ -68,6 +70,24 @@ def test_in_batch_negatives(texts):
     loss = in_batch_negatives(mx.nd, mx.nd.array(vectors))
     assert loss.shape == (1,)
     np.testing.assert_allclose(loss.asscalar(), wanted.mean(), rtol=1e-4)
+
+
+#: rows of a batch, and for each how many texts its match is compared with, itself included
+EQUAL = [
+    ([('a', 'b'), ('c', 'd'), ('e', 'f'), ('g', 'h')], [4, 4, 4, 4]),
+    ([(text, 'h') for text in 'abcdefgg'], [1] * 8),
+    ([('a', 'b'), ('a', 'c'), ('d', 'e')], [2, 2, 3]),
+    ([('a', 'b'), ('b', 'c')], [2, 1]),
+    ([('a', 'b', 'c'), ('d', 'e', 'b')], [3, 4]),
+]
+
+
+@pytest.mark.parametrize('examples, counts', EQUAL)
+def test_equal_texts_are_no_negatives(tmp_path, examples, counts):
+    tiny.save_bert(tmp_path / 'model', 'abcdefgh')
+    options = {'loss': 'in_batch', 'scale': 1e-9, 'lr': 0, 'batch_size': len(counts)}
+    trained = model_zoo.finetune(tmp_path / 'model', 'sentence-similarity', examples, **options)
+    assert trained.history[0]['train_loss'] == pytest.approx(np.log(counts).mean(), abs=1e-5)
 
 
 def test_cosine_error_and_triplet_loss():
