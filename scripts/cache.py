@@ -15,7 +15,7 @@ from model_zoo.errors import reporting
 
 #: kind -> what it is for
 KINDS = {
-    'engines': 'ONNX and OpenVINO files of models that engines have run',
+    'engines': 'files of models that engines have run; above 20 GB the oldest go',
     'weights': 'weights and vocabularies of the catalogue, archives and addresses',
 }
 

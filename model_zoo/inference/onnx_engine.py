@@ -3,6 +3,8 @@
 import importlib.metadata
 import logging
 import os
+import pathlib
+import shutil
 import sys
 import threading
 from typing import Any, NamedTuple
@@ -30,6 +32,9 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+#: most bytes of the files that are kept for engines
+MOST_BYTES = 20 * 10**9
+
 
 class OnnxEngine(Engine):
     """Runs an ONNX file with the inputs that `export.export_onnx` gives it.
@@ -55,7 +60,17 @@ class OnnxEngine(Engine):
     @classmethod
     def of(cls, block, precision='float32'):
         """The engine of a block, whose ONNX file is made unless it has one, or the cache."""
-        return cls(block.onnx_file or _make_file(block, precision), precision, block)
+        if block.onnx_file:
+            return cls(block.onnx_file, precision, block)
+        path = _make_file(block, precision)
+        try:
+            return cls(path, precision, block)
+        except CheckpointError as error:
+            logger.warning('%s; it is made anew', error)
+            for name in (path, sums_path(path)):
+                os.remove(name)
+            shutil.rmtree(os.path.join(os.path.dirname(path), 'openvino'), ignore_errors=True)
+        return cls(_make_file(block, precision), precision, block)
 
     def feed(self, words, token_types, valid_length):
         """The file's inputs by their names; see `run`."""
@@ -84,10 +99,24 @@ def _make_file(block, precision):
     folder = os.path.join(default_root(), 'engines')
     path = os.path.join(make_writable_dir(folder), f'{name}.onnx')
     with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
-        if not os.path.exists(path):
+        if os.path.exists(path):
+            os.utime(path)  # it was used
+        else:
             logger.info('making the ONNX file of this model, once')
             exporter.export_onnx(block, folder, name, block.fuses_in_onnx, precision)
+            _evict(pathlib.Path(folder), path)
     return path
+
+
+def _evict(folder, newest):
+    """Remove the files of the cache that weren't used for the longest time, above its limit."""
+    files = [path for path in folder.rglob('[!.]*') if path.is_file()]
+    used = {path: path.stat() for path in files if not str(path).startswith(newest)}
+    size = os.path.getsize(newest) + sum(state.st_size for state in used.values())
+    for path, state in sorted(used.items(), key=lambda item: item[1].st_mtime):
+        if size > MOST_BYTES:
+            path.unlink(missing_ok=True)
+            size -= state.st_size
 
 
 class OnnxRuntimeEngine(OnnxEngine):

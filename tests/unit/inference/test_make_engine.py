@@ -8,7 +8,7 @@ from halves import needs_bfloat16
 
 from bert import BertForPreTraining, BertForSequenceClassification
 from model_zoo.errors import MissingExtraError
-from model_zoo.inference import make_engine
+from model_zoo.inference import make_engine, onnx_engine
 
 
 @needs_bfloat16
@@ -34,3 +34,20 @@ def test_a_missing_library_is_named(engine, library, without):
     with pytest.raises(MissingExtraError) as caught:
         make_engine(tiny.make(BertForSequenceClassification, 60), engine)
     assert library in str(caught.value)
+
+
+def test_the_cache_of_engines(tmp_path, monkeypatch, caplog):
+    """A damaged file is made anew; above the limit those that weren't used for longest go."""
+    pytest.importorskip('onnxruntime')
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
+    arrays = np.array([[2, 3, 4]], 'int32'), np.zeros((1, 3), 'int32'), np.array([3], 'int32')
+    block = tiny.make(BertForSequenceClassification, 60)
+    wanted = make_engine(block, 'onnxruntime').run(*arrays)[0]
+    [path] = tmp_path.rglob('*.onnx')
+    for damage in (path, path.with_name(f'{path.name}-SHA256SUMS')):
+        damage.write_bytes(damage.read_bytes()[:-9] + b'\0' * 9)
+        np.testing.assert_array_equal(make_engine(block, 'onnxruntime').run(*arrays)[0], wanted)
+    assert caplog.text.count('made anew') == 2
+    monkeypatch.setattr(onnx_engine, 'MOST_BYTES', path.stat().st_size * 3 // 2)
+    make_engine(tiny.make(BertForSequenceClassification, 61), 'onnxruntime')
+    assert len(list(tmp_path.rglob('*.onnx'))) == 1 and not path.exists()
