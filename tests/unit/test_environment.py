@@ -5,6 +5,7 @@ import json
 import os
 import re
 
+import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
@@ -202,7 +203,7 @@ print(os.waitpid(process, 0)[1])
 
 
 def test_numpy_is_left_alone(tmp_path):
-    """Only MXNet's modules see the names that NumPy has removed."""
+    """Only the modules of MXNet and GluonNLP see what NumPy has removed."""
     code = """
 import sys, numpy, scipy, sklearn
 before = dict(vars(numpy))
@@ -213,7 +214,7 @@ assert all(hasattr(value, '__path__') for value in new.values()), new  # modules
 copies = {id(value) for name in ('base', 'ndarray.ndarray') for value in
           vars(sys.modules[f'mxnet.{name}']).values() if getattr(value, '__name__', '') == 'numpy'}
 for name, module in [*sys.modules.items()]:
-    if not name.startswith('mxnet'):
+    if not name.startswith(('mxnet', 'gluonnlp')):
         assert not any(id(value) in copies - {id(numpy)} for value in vars(module).values()), name
 assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
 """
@@ -248,6 +249,29 @@ def test_a_parameter_takes_scalars_of_numpy():
     block.initialize()
     block.hybridize()
     assert block(mx.nd.ones((2, 4))).shape == (2, 3)
+
+
+def test_integers_wrap_as_before_numpy_2():
+    assert mx.nd.array([-1, 300], dtype='uint8').asnumpy().tolist() == [255, 44]
+    pad = nlp.data.batchify.Pad(pad_val=-1, dtype='uint8')
+    assert pad([[1, 2], [3]]).asnumpy().tolist() == [[1, 2], [3, 255]]
+    # computed with NumPy 1.23
+    hashes = nlp.vocab.create_subword_function('NGramHashes', num_subwords=1000)
+    assert [list(map(int, each)) for each in hashes(['äö', 'né'])] == [
+        [417, 197, 587],
+        [143, 91, 737],
+    ]
+
+
+def test_arrays_go_into_numpy():
+    array = mx.nd.arange(3)
+    np.testing.assert_array_equal(np.asarray(array), array.asnumpy(), strict=True)
+    assert np.array([array, array], dtype='int8').dtype == 'int8'
+    assert np.all(array == array) and not np.all(array == 1)
+    assert np.stack([array, array]).shape == (2, 3)
+    if np.lib.NumpyVersion(np.__version__) >= '2.0.0':
+        with pytest.raises(ValueError):
+            np.array(array, copy=False)
 
 
 def test_a_missing_mxnet(tmp_path):
