@@ -82,14 +82,23 @@ def test_what_the_user_has_set_stays():
     assert changed == {} and spins == '7'
 
 
-def test_all_of_it_can_be_switched_off():
-    assert facts(ZOO_ENVIRONMENT='off')[0] == {}
-
-
 def test_threads_that_wait_spin_for_a_short_time():
     assert facts()[2] == environment.SPINS
-    changed, _, spins = facts(OMP_WAIT_POLICY='passive')
-    assert 'GOMP_SPINCOUNT' not in changed and spins == '0'
+
+
+@pytest.mark.parametrize(
+    'given, left',
+    [
+        ({'ZOO_ENVIRONMENT': 'off'}, set()),
+        ({'OMP_WAIT_POLICY': 'passive', 'OMP_NUM_THREADS': '2'}, set(environment.VARIABLES)),
+    ],
+)
+def test_what_is_not_set(monkeypatch, given, left):
+    kept = {name: value for name, value in os.environ.items() if name not in LEFT | NOT_LEFT}
+    monkeypatch.setattr(os, 'environ', {**kept, **given})
+    environment.set_variables()
+    with environment.prepared():
+        assert os.environ.keys() - kept.keys() == given.keys() | left
 
 
 @pytest.mark.parametrize(('said', 'used'), [('3', 3), ('4,2', 4), ('', 1), ('many', 1)])
