@@ -11,10 +11,12 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -22,6 +24,7 @@ sys.path.insert(0, str(ROOT / 'tests' / 'docs'))
 
 from pages import find_blocks  # noqa: E402
 
+LOCK = threading.Lock()
 ALONE = ['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
 #: what `pip check` says; docs/install.rst explains it
 KNOWN = re.compile(
@@ -123,15 +126,15 @@ def run(words, folder, log):
 
 
 def install(python, line, log):
-    """Install what a line of README.rst says."""
-    words = [word.strip("'") for word in line.split()[1:]]
-    return run([python, '-m', 'pip', *words], ROOT, log)
+    """Install what a line of README.rst says, one at a time: pip builds in the project's folder."""
+    with LOCK:
+        return run([python, '-m', *shlex.split(line)], ROOT, log)
 
 
 def try_extra(base, folder, extra):
     """Return whether an extra's example runs in a copy of the base, and a line about it."""
     begun, env, log = time.monotonic(), folder / extra, folder / f'{extra}.log'
-    subprocess.run(['cp', '-a', '--reflink=auto', base, env], check=True)
+    subprocess.run(['cp', '-al', base, env], check=True)  # pip replaces files, and changes none
     python, work = env / 'bin' / 'python', folder / f'work-{extra}'
     shutil.copytree(folder / 'work', work)
     works, said = install(python, f"pip install '.[{extra}]'", log)
@@ -147,7 +150,7 @@ def try_extra(base, folder, extra):
     line = (
         f'{extra:12} {"runs" if works else "FAILS"}  {time.monotonic() - begun:4.0f} s  {size} MB'
     )
-    line += f'  pip check: {"; ".join(faults) or "as install.rst says"}'
+    line += f'  pip check: {"; ".join(faults) or "as expected"}'
     return works and not faults, line if works else f'{line}\n{said[-3000:]}'
 
 
