@@ -128,6 +128,14 @@ def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
     assert environment.available_processors() == expected
 
 
+def test_a_limit_of_onednn_hides_newer_features(monkeypatch):
+    monkeypatch.setattr(environment, '_cpu_line', lambda name: 'fma avx2 avx_vnni avx512f amx_int8')
+    monkeypatch.setenv('DNNL_MAX_CPU_ISA', 'AVX2')
+    assert environment.cpu_flags() == {'fma', 'avx2'}
+    monkeypatch.delenv('DNNL_MAX_CPU_ISA')
+    assert len(environment.cpu_flags()) == 5
+
+
 @has_avx2
 def test_openblas_uses_avx2():
     assert facts()[1] in {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
