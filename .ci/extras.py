@@ -91,8 +91,9 @@ datasets.Dataset.from_list(rows).save_to_disk(data)
 import json, string
 from gpt import OpenAIGPTTokenizer
 letters = [f'{letter}{end}' for letter in string.ascii_lowercase + ',' for end in ('', '</w>')]
-json.dump({symbol: n for n, symbol in enumerate(['<unk>', *letters])}, open('vocab.json', 'w'))
-open('merges.txt', 'w').write('#version\\n')
+symbols = ['<unk>', 'lo</w>', *letters]
+json.dump({symbol: n for n, symbol in enumerate(symbols)}, open('vocab.json', 'w'))
+open('merges.txt', 'w').write('#version: 0.2\\nl o</w>\\n')
 tokenizer = OpenAIGPTTokenizer('vocab.json', 'merges.txt')
 tokenizer.encode('Hello, world')
 assert 'Spacy' in repr(vars(tokenizer)), vars(tokenizer)
