@@ -11,7 +11,7 @@ import sys
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
-from . import environment
+from . import environment, mxnet_import
 
 __version__ = '1.0.0.dev0'
 __all__ = [
@@ -90,6 +90,7 @@ def _join():
     """Load the optimizers, and what `get_model` needs, which is GluonNLP's from now on, too."""
     for name in ('optimizer', 'opening', 'zoo'):
         importlib.import_module(f'.{name}', __name__)
+    mxnet_import.mend_gluonnlp()
 
 
 environment.set_variables()

@@ -42,6 +42,7 @@ _MKL_GNU_THREADS, _MKL_LP64, _MKL_REPRODUCIBLE = 3, 0, 2  # of mkl_service.h and
 _ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
 _IS_X86 = platform.machine() == 'x86_64'
 _CGROUPS = '/sys/fs/cgroup'
+_SMALL = ('SSE41', 'AVX', 'AVX2')  # values of DNNL_MAX_CPU_ISA
 
 
 def set_variables():
@@ -98,8 +99,13 @@ def used_processors():
 
 
 def cpu_flags():
-    """Return Linux's names of the processor's features; empty where they aren't known."""
-    return set(_cpu_line('flags').split())
+    """Return Linux's names of the processor's features; empty where they aren't known.
+
+    Where ``DNNL_MAX_CPU_ISA`` keeps oneDNN to AVX2 or less, they are those of such a processor.
+    """
+    names = _cpu_line('flags').split()
+    newer = ('avx512', 'avx_', 'amx') if os.environ.get('DNNL_MAX_CPU_ISA') in _SMALL else ()
+    return {name for name in names if not name.startswith(newer)}
 
 
 def is_intel():

@@ -9,7 +9,7 @@ import re
 import sys
 import types
 
-__all__ = ['importing_mxnet']
+__all__ = ['importing_mxnet', 'mend_gluonnlp']
 
 # NumPy 2's way to write a scalar within a tuple
 _SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
@@ -39,7 +39,7 @@ def _instead_of(name, fromlist):
 
 @contextlib.contextmanager
 def importing_mxnet():
-    """Within the context MXNet 1.9.1 finds names that NumPy has removed since 1.24.
+    """Within the context MXNet 1.9.1 finds what NumPy has removed since 1.24.
 
     MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
     stays as it is. Libraries that MXNet rarely uses are loaded when it uses them.
@@ -47,10 +47,7 @@ def importing_mxnet():
     import numpy
     from packaging.version import Version
 
-    copy = types.ModuleType('numpy', numpy.__doc__)
-    vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
-    for name, value in _old_names(numpy).items():
-        vars(copy).setdefault(name, value)
+    copy = _numpy_as_before()
     # Python 3.12 and later have no distutils
     versions = types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
     usual = builtins.__import__
@@ -69,8 +66,63 @@ def importing_mxnet():
         yield
     finally:
         builtins.__import__ = usual
-    if Version(numpy.__version__) >= Version('2'):
+    sys.modules['mxnet'].nd.NDArray.__array__ = _to_numpy
+    if _is_numpy_2():
         _write_scalars_as_before()
+
+
+def mend_gluonnlp():
+    """Let `batchify.Pad` and fastText's hashes wrap integers, as before NumPy 2."""
+    if not _is_numpy_2():
+        return
+    from gluonnlp.data.batchify import batchify
+    from gluonnlp.vocab import subwords
+
+    batchify.np = _numpy_as_before()
+    if isinstance(subwords._fasttext_hash, types.FunctionType):  # numba's wraps by itself
+        int8 = functools.partial(_numpy_as_before().array, dtype='int8')
+        subwords.np = types.SimpleNamespace(**{**vars(subwords.np), 'int8': int8})
+
+
+def _is_numpy_2():
+    import numpy
+
+    return numpy.lib.NumpyVersion(numpy.__version__) >= '2.0.0'
+
+
+@functools.cache
+def _numpy_as_before():
+    """Return a copy of the module ``numpy`` that has what NumPy has removed."""
+    import numpy
+
+    copy = types.ModuleType('numpy', numpy.__doc__)
+    vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
+    for name, value in _old_names(numpy).items():
+        vars(copy).setdefault(name, value)
+    if _is_numpy_2():
+        vars(copy).update({name: _wrapping(getattr(numpy, name)) for name in ('array', 'full')})
+    return copy
+
+
+def _wrapping(make):
+    """Return a maker of arrays in which an integer that the type can't hold wraps, as in C."""
+
+    @functools.wraps(make)
+    def made(*args, dtype=None, **options):
+        try:
+            return make(*args, dtype=dtype, **options)
+        except OverflowError:
+            return make(*args, **options).astype(dtype)
+
+    return made
+
+
+def _to_numpy(array, dtype=None, copy=None):
+    """Return an NDArray as NumPy's array, for ``numpy.asarray`` and NumPy's functions."""
+    if copy is False:
+        raise ValueError('an NDArray becomes an array of NumPy only by a copy')
+    values = array.asnumpy()
+    return values if dtype is None else values.astype(dtype, copy=False)
 
 
 def _write_scalars_as_before():

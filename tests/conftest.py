@@ -96,9 +96,9 @@ def resident():
     return int(pathlib.Path('/proc/self/statm').read_text().split()[1]) * mmap.PAGESIZE >> 20
 
 
-@pytest.fixture(scope='module', autouse=True)
+@pytest.fixture(autouse=True)
 def memory_is_given_back():
-    """Free the models that the modules before left, which are cycles, whenever they are many."""
+    """Free the models that earlier tests left, which are cycles, whenever they are many."""
     if sys.platform == 'linux' and resident() > KEPT[-1] + 100:
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)

@@ -24,7 +24,8 @@ def _rows(results):
 
     def stable(value):
         if isinstance(value, dict):
-            changing = ('versions', 'data', 'args', 'log')
+            changing = ['versions', 'data', 'args', 'log']
+            changing += ['train_loss'] if value.get('epoch', 1) > 1 else []
             return {
                 key: stable(each)
                 for key, each in value.items()
@@ -52,8 +53,8 @@ def texts_of(folder, data, log):
     found = []
     for line in lines:
         line = line.replace(str(folder), 'OUT').replace(str(data), 'DATA')
-        if 'Epoch 1 ' not in line:  # later ones are small, and multiply what is rounding
-            line = re.sub(r'grad_norm=\S+', '', line)
+        if 'Epoch 1 ' not in line:  # training multiplies what processors round differently
+            line = re.sub(r'\b(loss|grad_norm)=\S+', '', line)
         line = ' '.join(_TIMES.sub('', line).split())
         if line and not re.match(r'(warning: |next: |Versions: |\$ |.*\bpython \d)', line):
             found.append(line)
@@ -61,13 +62,17 @@ def texts_of(folder, data, log):
 
 
 def assert_alike(found, expected):
-    """Assert that lines are equal but for small differences of numbers with a point."""
+    """Assert that lines are equal but for small differences of numbers with a point.
+
+    They are smallest in the first epoch: later ones show more of the processor's rounding.
+    """
     assert [_NUMBER.sub('#', line) for line in found] == [
         _NUMBER.sub('#', line) for line in expected
     ]
     for line, other in zip(found, expected):
         numbers = [[float(each) for each in _NUMBER.findall(text)] for text in (line, other)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=0.1, abs=0.03, nan_ok=True), other
+        near = {'rel': 0.01, 'abs': 2e-3} if 'Epoch 1 ' in other else {'rel': 0.1, 'abs': 0.03}
+        assert numbers[0] == pytest.approx(numbers[1], **near, nan_ok=True), other
 
 
 def main():

@@ -5,6 +5,7 @@ import json
 import os
 import re
 
+import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
@@ -47,30 +48,22 @@ import ctypes, mxnet
 path = os.path.join(os.path.dirname(mxnet.__file__), 'libopenblas.so.0')
 core = ctypes.CDLL(path).openblas_get_corename
 core.restype = ctypes.c_char_p
-from model_zoo.layers.precision import BFLOAT16
-x = mxnet.nd.amp_cast(mxnet.nd.ones((64, 64)), dtype=BFLOAT16)
-mxnet.nd.FullyConnected(x, x, no_bias=True, num_hidden=64).wait_to_read()
 print(json.dumps([changed, core().decode().lower()]))
 """
 
 
 @functools.cache
 def facts(packages='model_zoo', **changes):
-    """After an import: variables that it has set, OpenBLAS's kernels, and how long threads spin.
-
-    The last is what oneDNN says of its instructions and of a product in bfloat16.
-    """
-    shown = {'OMP_DISPLAY_ENV': 'verbose', 'DNNL_VERBOSE': '1'}
-    done = start(FACTS.format(packages=packages), **shown, **changes)
-    verbose, last = done.stdout.strip().rsplit('\n', 1)
-    changed, core = json.loads(last)
+    """After an import: variables that it has set, OpenBLAS's kernels, and how long threads spin."""
+    done = start(FACTS.format(packages=packages), OMP_DISPLAY_ENV='verbose', **changes)
+    changed, core = json.loads(done.stdout.strip())
     spins = re.search("GOMP_SPINCOUNT = '([0-9]+)'", done.stderr).group(1)
-    return changed, core, spins, verbose
+    return changed, core, spins
 
 
 def facts_of_a_user():
     """The facts where all variables are set."""
-    more = {'OPENBLAS_CORETYPE': 'Sandybridge', 'DNNL_MAX_CPU_ISA': 'AVX512_CORE_BF16'}
+    more = {'OPENBLAS_CORETYPE': 'Sandybridge', 'DNNL_MAX_CPU_ISA': 'AVX2'}
     return facts(**dict.fromkeys(LEFT, '7'), **more)
 
 
@@ -85,18 +78,27 @@ def test_what_child_processes_get(packages):
 
 
 def test_what_the_user_has_set_stays():
-    changed, _, spins, _ = facts_of_a_user()
+    changed, _, spins = facts_of_a_user()
     assert changed == {} and spins == '7'
-
-
-def test_all_of_it_can_be_switched_off():
-    assert facts(ZOO_ENVIRONMENT='off')[0] == {}
 
 
 def test_threads_that_wait_spin_for_a_short_time():
     assert facts()[2] == environment.SPINS
-    changed, _, spins, _ = facts(OMP_WAIT_POLICY='passive')
-    assert 'GOMP_SPINCOUNT' not in changed and spins == '0'
+
+
+@pytest.mark.parametrize(
+    'given, left',
+    [
+        ({'ZOO_ENVIRONMENT': 'off'}, set()),
+        ({'OMP_WAIT_POLICY': 'passive', 'OMP_NUM_THREADS': '2'}, set(environment.VARIABLES)),
+    ],
+)
+def test_what_is_not_set(monkeypatch, given, left):
+    kept = {name: value for name, value in os.environ.items() if name not in LEFT | NOT_LEFT}
+    monkeypatch.setattr(os, 'environ', {**kept, **given})
+    environment.set_variables()
+    with environment.prepared():
+        assert os.environ.keys() - kept.keys() == given.keys() | left
 
 
 @pytest.mark.parametrize(('said', 'used'), [('3', 3), ('4,2', 4), ('', 1), ('many', 1)])
@@ -124,6 +126,14 @@ def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(range(6)), raising=False)
     monkeypatch.setattr(environment, '_CGROUPS', str(tmp_path))
     assert environment.available_processors() == expected
+
+
+def test_a_limit_of_onednn_hides_newer_features(monkeypatch):
+    monkeypatch.setattr(environment, '_cpu_line', lambda name: 'fma avx2 avx_vnni avx512f amx_int8')
+    monkeypatch.setenv('DNNL_MAX_CPU_ISA', 'AVX2')
+    assert environment.cpu_flags() == {'fma', 'avx2'}
+    monkeypatch.delenv('DNNL_MAX_CPU_ISA')
+    assert len(environment.cpu_flags()) == 5
 
 
 @has_avx2
@@ -176,10 +186,19 @@ except ImportError as error:
     assert said == "ZOO_BLAS is 'atlas'; it may be mkl or openblas"
 
 
+PRODUCT = """
+import model_zoo, mxnet
+from model_zoo.layers.precision import BFLOAT16
+x = mxnet.nd.amp_cast(mxnet.nd.ones((64, 64)), dtype=BFLOAT16)
+mxnet.nd.FullyConnected(x, x, no_bias=True, num_hidden=64).wait_to_read()
+"""
+
+
 @has_amx
-def test_onednn_uses_amx_unless_the_user_says_otherwise():
-    for (*_, verbose), is_used in ((facts(), True), (facts_of_a_user(), False)):
-        assert 'inner_product' in verbose and ('amx' in verbose.lower()) == is_used
+@pytest.mark.parametrize('limit', [{}, {'DNNL_MAX_CPU_ISA': 'AVX512_CORE_BF16'}])
+def test_onednn_uses_amx_unless_the_user_says_otherwise(limit):
+    said = run(PRODUCT, DNNL_VERBOSE='1', **limit)
+    assert 'inner_product' in said and ('amx' in said.lower()) == (not limit)
 
 
 def test_a_process_that_was_forked_computes():
@@ -201,7 +220,7 @@ print(os.waitpid(process, 0)[1])
 
 
 def test_numpy_is_left_alone(tmp_path):
-    """Only MXNet's modules see the names that NumPy has removed."""
+    """Only the modules of MXNet and GluonNLP see what NumPy has removed."""
     code = """
 import sys, numpy, scipy, sklearn
 before = dict(vars(numpy))
@@ -212,7 +231,7 @@ assert all(hasattr(value, '__path__') for value in new.values()), new  # modules
 copies = {id(value) for name in ('base', 'ndarray.ndarray') for value in
           vars(sys.modules[f'mxnet.{name}']).values() if getattr(value, '__name__', '') == 'numpy'}
 for name, module in [*sys.modules.items()]:
-    if not name.startswith('mxnet'):
+    if not name.startswith(('mxnet', 'gluonnlp')):
         assert not any(id(value) in copies - {id(numpy)} for value in vars(module).values()), name
 assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
 """
@@ -247,6 +266,29 @@ def test_a_parameter_takes_scalars_of_numpy():
     block.initialize()
     block.hybridize()
     assert block(mx.nd.ones((2, 4))).shape == (2, 3)
+
+
+def test_integers_wrap_as_before_numpy_2():
+    assert mx.nd.array([-1, 300], dtype='uint8').asnumpy().tolist() == [255, 44]
+    pad = nlp.data.batchify.Pad(pad_val=-1, dtype='uint8')
+    assert pad([[1, 2], [3]]).asnumpy().tolist() == [[1, 2], [3, 255]]
+    # computed with NumPy 1.23
+    hashes = nlp.vocab.create_subword_function('NGramHashes', num_subwords=1000)
+    assert [list(map(int, each)) for each in hashes(['äö', 'né'])] == [
+        [417, 197, 587],
+        [143, 91, 737],
+    ]
+
+
+def test_arrays_go_into_numpy():
+    array = mx.nd.arange(3)
+    np.testing.assert_array_equal(np.asarray(array), array.asnumpy(), strict=True)
+    assert np.array([array, array], dtype='int8').dtype == 'int8'
+    assert np.all(array == array) and not np.all(array == 1)
+    assert np.stack([array, array]).shape == (2, 3)
+    if np.lib.NumpyVersion(np.__version__) >= '2.0.0':
+        with pytest.raises(ValueError):
+            np.array(array, copy=False)
 
 
 def test_a_missing_mxnet(tmp_path):

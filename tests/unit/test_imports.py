@@ -1,6 +1,5 @@
 """What an import brings along: no library that only some tasks need, and all that is joined."""
 
-import pytest
 from command_flags import command_names
 from script_runs import MXNET, ROOT, run_python
 
@@ -39,8 +38,27 @@ def run(program, before=MXNET):
     assert done.returncode == 0, done.stderr
 
 
-def test_packages_load_nothing_slow():
-    run(f'{WATCH}import {", ".join(PACKAGES)}{TELL}')
+def test_nothing_slow_is_loaded():
+    """Packages and parsers load none, and ``model_zoo`` only what opens models."""
+    names = command_names(ROOT)
+    assert len(names) > 20
+    run(f"""{WATCH}
+import model_zoo
+rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_zoo.')}}
+assert rooms == {{
+    'checkpoint', 'environment', 'errors', 'families', 'mxnet_import', 'opening', 'optimizer',
+    'pretrained',
+    'registry', 'tokenization', 'util', 'zoo',
+}}, rooms
+assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)
+import {', '.join(PACKAGES)}
+{TELL}
+import pathlib
+sys.path.insert(0, 'tests')
+from command_flags import main_of, parser_of
+for name in {names}:
+    parser_of(main_of(name, pathlib.Path({str(ROOT)!r}))).format_help()
+{TELL}""")
 
 
 COMMANDS = [
@@ -60,18 +78,16 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize('words', COMMANDS)
-def test_the_command_line_answers_before_anything_slow_is_loaded(words):
+def test_the_command_line_answers_before_anything_slow_is_loaded():
     program = f"""
-import sys
+import contextlib, sys
 from scripts import zoo
-sys.argv[1:] = {words.split()}
-try:
-    zoo.console()
-except SystemExit:
-    pass
-found = {{'gluonnlp', 'mxnet', 'numpy', *{SLOW}}} & set(sys.modules)
-assert not found, found
+for words in {COMMANDS}:
+    sys.argv[1:] = words.split()
+    with contextlib.suppress(SystemExit):
+        zoo.console()
+    found = {{'gluonnlp', 'mxnet', 'numpy', *{SLOW}}} & set(sys.modules)
+    assert not found, (words, found)
 """
     run(program, before='')
 
@@ -91,36 +107,8 @@ assert nlp.model.get_model.__module__ == 'model_zoo.zoo'
     run(program, before='')
 
 
-def test_model_zoo_loads_only_what_opens_models():
-    """Neither families nor blocks, tasks, training or pipelines: these load on first use."""
-    run(f"""
-import sys
-import model_zoo
-rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_zoo.')}}
-assert rooms == {{
-    'checkpoint', 'environment', 'errors', 'families', 'mxnet_import', 'opening', 'optimizer',
-    'pretrained',
-    'registry', 'tokenization', 'util', 'zoo',
-}}, rooms
-assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)
-""")
-
-
-def test_the_help_of_commands_loads_nothing_slow():
-    names = command_names(ROOT)
-    assert len(names) > 20
-    run(f"""{WATCH}
-import pathlib
-sys.path.insert(0, 'tests')
-from command_flags import main_of, parser_of
-for name in {names}:
-    parser_of(main_of(name, pathlib.Path({str(ROOT)!r}))).format_help()
-{TELL}""")
-
-
-@pytest.mark.parametrize('order', ['gluonnlp, model_zoo', 'gluonnlp, bert'])
-def test_gluonnlp_is_joined_whichever_is_imported_first(order):
-    run(f"""import {order}
+def test_gluonnlp_is_joined_when_it_is_imported_first():
+    run("""import gluonnlp, bert
 import gluonnlp as nlp, model_zoo
 assert nlp.model.get_model is gluonnlp.model.get_model is model_zoo.get_model
 assert nlp.optimizer.BERTAdam is not model_zoo.optimizer.BERTAdam

@@ -7,7 +7,7 @@ import pytest
 import tiny
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -58,9 +58,9 @@ def test_pairs_of_texts(new):
 
 def test_scikit_learns_tools(new):
     steps = make_pipeline(FunctionTransformer(lower), clone(new))
-    assert cross_val_score(steps, np.array(TEXTS), LABELS, cv=2).shape == (2,)
-    search = GridSearchCV(steps, {'textclassifier__epochs': [1, 3]}, cv=2).fit(TEXTS, LABELS)
-    assert search.best_params_['textclassifier__epochs'] in (1, 3)
+    search = GridSearchCV(steps, {'textclassifier__epochs': [1, 2]}, cv=2)
+    search.fit(np.array(TEXTS), LABELS)
+    assert search.best_params_['textclassifier__epochs'] in (1, 2)
     assert search.predict(['a b']).shape == (1,)
 
 

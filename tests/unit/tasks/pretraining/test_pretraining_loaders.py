@@ -67,11 +67,12 @@ def test_parts_samples_and_batches_are_shuffled_anew_in_each_epoch(load):
     def numbers(epoch, **options):
         return [batch.indices.tolist() for batch in load(seed=3, **options).epoch(epoch)]
 
-    for options in ({'circle_length': 1, 'batch_size': 1}, {'circle_length': 9, 'batch_size': 999}):
-        assert numbers(1, **options) == numbers(1, **options) != numbers(2, **options)
-    parts = [[row[0] >> 32 for row in numbers(e, circle_length=1, batch_size=1)] for e in (1, 2)]
-    assert parts[0] != parts[1] and sorted(parts[0]) == sorted(parts[1])
-    ((whole,), (other,)) = (numbers(e, circle_length=9, batch_size=999) for e in (1, 2))
+    parts, samples = {'circle_length': 1, 'batch_size': 1}, {'circle_length': 9, 'batch_size': 999}
+    first, second = numbers(1, **parts), numbers(2, **parts)
+    assert numbers(1, **parts) == first
+    first, second = ([row[0] >> 32 for row in each] for each in (first, second))
+    assert first != second and sorted(first) == sorted(second)
+    ((whole,), (other,)) = (numbers(epoch, **samples) for epoch in (1, 2))
     assert sorted(whole) not in (whole, other)
     batches = list(load(num_buckets=4, circle_length=9).epoch(0))
     widths = [batch.words.shape[1] for batch in batches]
