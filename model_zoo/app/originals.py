@@ -238,7 +238,8 @@ SCRIPTS = {
     'google/run_pretraining': f'run_pretraining {_GOOGLE} {_SAMPLES} --do_eval=false '
     '--batch_size=32 --batch_size_eval=8 --training_steps=100000 --num_warmup_steps=10000 '
     '--ckpt_interval=1000 --max_eval_steps=100',
-    'google/run_squad': f'finetune_squad {_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01',
+    'google/run_squad': f'finetune_squad {_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01 '
+    '--null_score_diff_threshold=0',
     f'{_PPB}/bertology': 'bertology --model=bert-base-cased-finetuned-mrpc --task_name=mrpc '
     '--batch_size=1',
     f'{_PPB}/extract_features': 'extract_features',
@@ -252,7 +253,7 @@ SCRIPTS = {
     f'{_PPB}/run_openai_gpt': 'finetune_gpt --last_model=pytorch_pretrained_bert --do_train=false '
     '--model=openai-gpt --clip_each',
     f'{_PPB}/run_squad': f'finetune_squad {_BERTADAM} --do_train=false --dev_batch_size=8 '
-    '--seed=42 --wd=0.01',
+    '--seed=42 --wd=0.01 --null_score_diff_threshold=0',
     f'{_PPB}/run_swag': f'finetune_swag {_BERTADAM} --do_train=false',
     f'{_PPB}/run_transfo_xl': 'eval_transfo_xl',
     f'{_PPB}/simple_lm_finetuning': f'finetune_lm {_BERTADAM}',

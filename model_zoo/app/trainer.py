@@ -436,6 +436,7 @@ class Trainer(Callback):
             chosen = explain_choice(state.epochs, state.best['epoch'], metric)
             logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
         if settings.last_model:
+            self.task.settle(state.epochs[-1]['report'])
             self.save(self.folder.path, format=settings.last_model)
             self._examine()
         self.load_best()
@@ -496,6 +497,7 @@ class Trainer(Callback):
         self.task.fold(self.model)
         if self.state.best:
             self.block.load_parameters(self.path(self.state.best['epoch']))
+            self.task.settle(self.state.best['report'])
 
     def save(self, folder, **options):
         """Write the model as it is, with the names of its classes, and options of `save_trained`.

@@ -26,6 +26,23 @@ LIKELY = 0.5
 _SEVERAL = {'top_k', 'return_all_scores'}
 
 
+#: name -> a function from a classifier's outputs to scores, (..., labels)
+FUNCTIONS = {'softmax': softmax, 'sigmoid': sigmoid, 'none': lambda outputs: outputs}
+
+
+def usual_function(count, problem_type=None):
+    """Return the name of the function of a classifier's outputs, of which there are `count`."""
+    if problem_type == 'regression':
+        return 'none'
+    return 'softmax' if count > 1 and problem_type != 'multi_label_classification' else 'sigmoid'
+
+
+def best_labels(scores, top_k=1, least=-np.inf):
+    """Return the numbers of a text's labels with scores of at least `least`, the best first."""
+    order = np.argsort(-scores, kind='stable')[:top_k].tolist()
+    return [number for number in order if scores[number] >= least]
+
+
 class TextPairs(Pipeline):
     """A pipeline whose item is a str, a pair ``(text, text_pair)``, or a dict of these names."""
 
@@ -77,6 +94,7 @@ class TextClassification(TextPairs):
         #: whether a text may have several labels, or none
         self.is_multi_label = problem == 'multi_label_classification'
         self.is_regression = problem == 'regression'
+        self._function = usual_function(len(self.labels), problem)
 
     class Options(PipelineOptions):
         top_k: Count | None = 1
@@ -87,10 +105,7 @@ class TextClassification(TextPairs):
         top_k, least = None if given.return_all_scores else given.top_k, -np.inf
         if self.is_multi_label and not _SEVERAL & given.model_fields_set:
             top_k, least = None, LIKELY
-        usual = 'softmax' if len(self.labels) > 1 and not self.is_multi_label else 'sigmoid'
-        usual = 'none' if self.is_regression else usual
-        functions = {'softmax': softmax, 'sigmoid': sigmoid, 'none': lambda scores: scores}
-        function = functions[given.function_to_apply or usual]
+        function = FUNCTIONS[given.function_to_apply or self._function]
         return {'top_k': top_k, 'function': function, 'least': least}
 
     def _shown(self, result, item, options):
@@ -103,12 +118,8 @@ class TextClassification(TextPairs):
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
         scores = options['function'](scores)
-        order = np.argsort(-scores, kind='stable')[: options['top_k']]
-        return [
-            {'label': self.labels[index], 'score': float(scores[index])}
-            for index in order
-            if scores[index] >= options['least']
-        ]
+        best = best_labels(scores, options['top_k'], options['least'])
+        return [{'label': self.labels[index], 'score': float(scores[index])} for index in best]
 
 
 class NextSentence(TextPairs):
@@ -215,7 +226,7 @@ class MultipleChoice(TextPairs):
 
     def _finish(self, item, rows, outputs, options):
         scores = softmax(np.array([score.reshape(()) for (score,) in outputs]))
-        best = int(scores.argmax())
+        (best,) = best_labels(scores)
         return {'label': best, 'score': float(scores[best]), 'scores': scores.tolist()}
 
 

@@ -129,6 +129,21 @@ class Work(NamedTuple):
         return [row for of_item in self.rows for row in of_item]
 
 
+def encode_items(tokenizer, items, max_length):
+    """Yield the encodings of each item's texts, a list.
+
+    Pipelines encode with this, and tasks whose models they run.
+
+    Parameters
+    ----------
+    items : sequence of list of (str, str or None)
+        The texts of an item's rows, each with the second text of a pair or None.
+    """
+    encodings = tokenizer.encode_pairs(list(itertools.chain.from_iterable(items)), max_length)
+    for item in items:
+        yield list(itertools.islice(encodings, len(item)))
+
+
 class PipelineOptions(CallOptions):
     """Options of a pipeline's calls."""
 
@@ -175,6 +190,8 @@ class Pipeline:
     is_regression = False
     #: whether a tuple of two texts is one item
     has_pairs = False
+    #: whether a server's results for a blank text mean something
+    takes_blank = False
     batch_rows = BATCH_ROWS
     #: what to do about texts that are cut, for a warning that counts them; None: there is none
     _cure = None
@@ -295,25 +312,25 @@ class Pipeline:
 
     def _rows(self, items, options, meter=None):
         """The rows of each item, a list."""
-        pairs, counts, limit = [], [], self._limit(options)
+        pairs, rows, limit = [[] for _ in items], [], self._limit(options)
         whole = self.tokenizer if limit == UNLIMITED else None
-        for item in items:
-            before = len(pairs)
+        for item, of_item in zip(items, pairs):
             for text, pair in self._pairs(item, options):
-                pairs.append((text, pair))
+                of_item.append((text, pair))
                 if meter is not None:
+                    if not text.strip() and not self.takes_blank:
+                        raise InputError(f'{self.task}: a text is blank')
                     meter.add('max_rows', 1)
                     meter.add_text(text, whole)
                     meter.add_text(pair or '')
-            counts.append(len(pairs) - before)
-        rows, reduce = [], self._reduced and functools.partial(self._reduced, options=options)
-        for encoding in self.tokenizer.encode_pairs(pairs, limit):
-            rows.append(self._parts(encoding, reduce, options))
+        reduce = self._reduced and functools.partial(self._reduced, options=options)
+        for encodings in encode_items(self.tokenizer, pairs, limit):
+            parts = [self._parts(encoding, reduce, options) for encoding in encodings]
+            rows.append(list(itertools.chain.from_iterable(parts)))
             if meter is not None:
-                meter.add('max_rows', len(rows[-1]) - 1)  # the text is counted
+                meter.add('max_rows', len(rows[-1]) - len(parts))  # the texts are counted
                 meter.add('max_tokens', sum(len(row.input_ids) for row in rows[-1]))
-        rows = iter(rows)
-        return [list(itertools.chain(*itertools.islice(rows, count))) for count in counts]
+        return rows
 
     def _answer_size(self, item, rows, options):
         """About how many bytes an item's result has as JSON."""

@@ -16,8 +16,9 @@ from .classification import (
 )
 from .engines import make_engine
 from .pipeline_base import Pipeline
+from .questions import QuestionAnswering
 from .text import TextGeneration
-from .tokens import FillMask, QuestionAnswering, TokenClassification
+from .tokens import FillMask, TokenClassification
 from .vectors import FeatureExtraction, SentenceSimilarity
 
 #: pipelines by the names of their tasks

@@ -1,4 +1,4 @@
-"""Pipelines that look at tokens: labels and entities, answers to questions, words for masks."""
+"""Pipelines that look at tokens: labels and entities, words for masks."""
 
 import itertools
 import re
@@ -6,19 +6,19 @@ import warnings
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import Field
 
-from ..batches.windows import NO_WINDOW, Window, even_windows, spans_within, split_windows
+from ..batches.windows import Window, even_windows, split_windows
 from ..errors import InputError
 from ..tokenization.basic import _is_punctuation
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
 from ..util.choices import STRATEGIES
-from ..util.fields import AnyText, Count, Fields, Flag, Size, Text
+from ..util.fields import Count, Size, Text
 from .entities import groups_of_entities
 from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
-__all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
+__all__ = ['FillMask', 'TokenClassification']
 
 
 #: strategy -> a word's probabilities, from its tokens'
@@ -27,25 +27,6 @@ _OF_WORD = {
     'average': lambda scores: np.mean(scores, axis=0),
     'max': lambda scores: max(scores, key=np.max),
 }
-
-
-class _Windowed(Pipeline):
-    """A pipeline that reads a long text in windows."""
-
-    def _windows(self, asked, ids, room, stride, extra, meter):
-        """Yield the row of each window of at most `room` ids, and what it sees.
-
-        That is the number of ids before the window in the row, the window's first id, and how many
-        it has. The texts `asked` are before it, which with special tokens are `extra` ids.
-        """
-        windows = split_windows(len(ids), room, room - stride) or [(0, 0)]
-        if meter is not None:
-            meter.add('max_rows', len(windows))
-            meter.add('max_tokens', sum(extra + length for _, length in windows))
-        for first, length in windows:
-            part = ids[first : first + length]
-            seen, types, head = self.tokenizer.with_special_tokens(*asked, part)
-            yield Row(seen, types), (head, first, length)
 
 
 def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=None):
@@ -319,148 +300,3 @@ class FillMask(Pipeline):
                     }
                 )
         return masks[0] if is_single else masks
-
-
-def _not_blank(text):
-    if not text.strip():
-        raise InputError('it must not be blank')
-    return text
-
-
-class QuestionAnswering(_Windowed):
-    """Answers to questions, extracted from a text.
-
-    ``qa(question='...', context='...')`` is a dict of ``score``, ``start``, ``end`` (in the
-    context) and ``answer``; items of a list are dicts of ``question`` and ``context``. With `top_k`
-    over 1 there is a list of the best answers, and with `handle_impossible_answer` an empty
-    answer is possible.
-
-    A question is cut to `max_question_len` tokens, by default not at all. A long context is read in
-    windows of `max_seq_len` tokens, including the question, which overlap by `doc_stride`. Answers
-    have at most `max_answer_len` tokens; with `align_to_words` they begin and end with whole words.
-    """
-
-    task = 'question-answering'
-    block_tasks = ('question_answering',)
-    token_outputs = 2
-
-    def __call__(self, inputs=None, context=None, *, question=None, **options):
-        """Results of one question or of several; see `Pipeline`.
-
-        Parameters
-        ----------
-        inputs : dict, list of dict, or iterable of dict
-            Or a question, and `context` the text.
-        question, context : str or list of str
-            Used instead of `inputs`. Several questions may share one context.
-        """
-        if context is not None or question is not None:
-            asked = inputs if question is None else question
-            if isinstance(asked, str):
-                inputs = {'question': asked, 'context': context}
-            else:
-                texts = [context] * len(asked) if isinstance(context, str) else context
-                pairs = zip(asked, texts, strict=True)
-                inputs = [{'question': question, 'context': text} for question, text in pairs]
-        return super().__call__(inputs, **options)
-
-    class Item(Fields):
-        model_config = ConfigDict(extra='ignore')
-        question: Annotated[AnyText, AfterValidator(_not_blank)]
-        context: Annotated[AnyText, AfterValidator(_not_blank)]
-
-    class Options(PipelineOptions):
-        top_k: Annotated[Count, Field(le=1000)] | None = 1
-        handle_impossible_answer: Flag = False
-        max_answer_len: Count | None = 15
-        max_question_len: Count | None = None
-        max_seq_len: Count | None = None
-        doc_stride: Size | None = None
-        align_to_words: Flag = True
-
-    def _options(self, given):
-        length = given.max_seq_len or min(self.max_length or 384, 384)
-        if self.max_length is not None and not 8 <= length <= self.max_length:
-            raise InputError(f'max_seq_len is {length}; it must be from 8 to {self.max_length}')
-        stride = min(length // 2, 128) if given.doc_stride is None else given.doc_stride
-        top_k = given.top_k or 20
-        if stride >= length:
-            raise InputError(f'doc_stride is {stride}; it must be from 0 to max_seq_len, {length}')
-        return {
-            'top_k': top_k,
-            'may_be_empty': given.handle_impossible_answer,
-            'question': given.max_question_len,
-            'longest': min(given.max_answer_len or length, length),
-            'length': length,
-            'stride': stride,
-            'align': given.align_to_words,
-            # of a window; aligning to words can merge some
-            'candidates': 2 * top_k + 10 if given.align_to_words else top_k,
-        }
-
-    def _rows(self, items, options, meter=None):
-        return [self._rows_of(self.Item.read(item), options, meter) for item in items]
-
-    def _rows_of(self, item, options, meter):
-        """Rows of a question; `about` has the context's offsets and word ids, and the window."""
-        texts = [(item.question, None), (item.context, None)]
-        asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
-        asked, length, stride = asked[: options['question']], options['length'], options['stride']
-        extra = self.tokenizer.pair_size() + len(asked)
-        if length - extra <= stride:
-            raise InputError(f'{self.task}: no room for the {len(asked)} tokens of the question')
-        spans = seen.offsets, seen.word_ids  # computed at each access
-        windows = self._windows((asked,), seen, length - extra, stride, extra, meter)
-        return [row._replace(about=(spans, *place)) for row, place in windows]
-
-    def _answer_size(self, item, rows, options):
-        return 4 * NUMBER * len(rows) * options['candidates']
-
-    def _finish(self, item, rows, outputs, options):
-        answers, null_score = {}, NO_WINDOW
-        for row, (starts, ends) in zip(rows, outputs):
-            spans, null = _best_spans(row, starts, ends, options)
-            null_score = min(null_score, null)
-            for start, end, score in spans:
-                answer = self._answer(row, start, end, item['context'], options['align'])
-                # windows that overlap find the same answer
-                known = answers.setdefault(answer['answer'].lower(), answer)
-                known['score'] += score
-        ranked = list(answers.values())
-        if options['may_be_empty']:
-            ranked.append({'score': float(null_score), 'start': 0, 'end': 0, 'answer': ''})
-        ranked.sort(key=lambda answer: -answer['score'])
-        ranked = ranked[: options['top_k']]
-        return ranked[0] if len(ranked) == 1 else ranked
-
-    def _answer(self, row, start, end, context, align):
-        (offsets, words), head, first, _ = row.about
-        begin = stop = 0  # of the row's first token, where a model points that finds no answer
-        if start >= head:
-            start += first - head
-            while align and start > 0 and words[start - 1] == words[start]:
-                start -= 1
-            begin = offsets[start][0]
-        if end >= head:
-            end += first - head
-            while align and end + 1 < len(words) and words[end + 1] == words[end]:
-                end += 1
-            stop = offsets[end][1]
-        return {'score': 0.0, 'start': begin, 'end': stop, 'answer': context[begin:stop]}
-
-
-def _best_spans(row, starts, ends, options):
-    """(first token, last token, score) of a window's best answers, and the score of no answer."""
-    _, head, _, length = row.about
-    # the first token, where a model points that finds no answer, and the context
-    places = np.r_[0, head : head + length]
-    shares = np.zeros((2, len(row.input_ids)))
-    shares[:, places] = softmax(np.stack([starts[places], ends[places]]))
-    starts, ends = shares
-    null_score = starts[0] * ends[0]
-    starts[0] = ends[0] = 0.0
-    first, last = spans_within(places, places, options['longest'])
-    scores = starts[first] * ends[last]
-    order = np.argsort(-scores, kind='stable')[: options['candidates']]
-    spans = zip(*(array[order].tolist() for array in (first, last, scores)))
-    return spans, null_score

@@ -26,6 +26,11 @@ def unit_vectors(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
+def cosines_of(vectors):
+    """Return the cosines of each first unit vector with the others, (..., texts - 1)."""
+    return np.einsum('...u,...tu->...t', vectors[..., 0, :], vectors[..., 1:, :])
+
+
 class Way(NamedTuple):
     """How texts become vectors: functions of a text, and of its states; None leaves these.
 
@@ -56,7 +61,7 @@ class Vectors(Pipeline):
     """
 
     block_tasks = (None,)
-    token_outputs = 1
+    token_outputs, takes_blank = 1, True
     _cure = '`long_texts` windows reads them whole'
 
     def __init__(self, opened, max_length=None, *args, **options):
@@ -202,7 +207,7 @@ class SentenceSimilarity(Vectors):
 
     def _finish(self, item, rows, outputs, way):
         vectors = unit_vectors(np.stack(self._of_texts(rows, outputs, way)))
-        similarities = (vectors[1:] @ vectors[0]).tolist()
+        similarities = cosines_of(vectors).tolist()
         return similarities if isinstance(item, dict) else similarities[0]
 
 

@@ -16,11 +16,10 @@ from ..batches import Sample
 from ..errors import InputError
 from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
-from ..util.arrays import softmax
 from .scores import cross_entropies, error_analysis
 from .settings import ChoiceSettings, StorySettings
 from .tables import write_table
-from .task import Task, check_room, encode_several, hold_out, warn_if_cut
+from .task import Task, check_room, encode_rows, hold_out, warn_if_cut
 
 __all__ = ['ChoiceTask', 'StoryTask', 'SwagExample', 'read_story_cloze', 'read_swag']
 
@@ -36,6 +35,11 @@ class SwagExample(NamedTuple):
     start: str
     endings: tuple[str, ...]
     label: int | None
+
+    @property
+    def choices(self):
+        """The endings with their start."""
+        return [f'{self.start} {ending}'.strip() for ending in self.endings]
 
 
 def read_swag(source, segment='data', encoding=None):
@@ -108,14 +112,8 @@ def encode_swag(examples, tokenizer, max_length=128):
     counts the truncated examples.
     """
     check_room(max_length, 3, 2)
-    pairs = [
-        [(row.context, f'{row.start} {ending}'.strip()) for ending in row.endings]
-        for row in examples
-    ]
-    labels = [example.label for example in examples]
-    samples, cut = encode_several(tokenizer, pairs, labels, max_length)
-    warn_if_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
-    return samples
+    pairs = [[(row.context, choice) for choice in row.choices] for row in examples]
+    return encode_rows(tokenizer, pairs, [row.label for row in examples], max_length)
 
 
 class MultipleChoice(Task):
@@ -138,19 +136,18 @@ class MultipleChoice(Task):
 
     def write(self, folder, segment, data, outputs):
         """Write the chosen ending of each example, as TSV."""
-        probabilities, first = softmax(outputs), self.first
-        names = [f'probability_{first + number}' for number in range(outputs.shape[1])]
+        target, first = self._target_of(outputs), self.first
+        names = [f'probability_{first + number}' for number in target.labels]
         rows = [[self.columns[0], 'prediction', *names, self.columns[1]]]
-        for example, row in zip(data.rows, probabilities):
+        found = data.rows, target.decode(outputs), target.probabilities(outputs)
+        for example, best, shares in zip(*found):
             label = None if example.label is None else example.label + first
-            rows.append([example.guid, first + int(row.argmax()), *row.tolist(), label])
+            rows.append([example.guid, first + best, *shares.tolist(), label])
         write_table(os.path.join(folder, self.written[segment]), rows)
         return [self.written[segment]]
 
     def example(self, rows):
-        row = rows[0]
-        choices = [f'{row.start} {ending}'.strip() for ending in row.endings]
-        return {'text': row.context, 'choices': choices}
+        return {'text': rows[0].context, 'choices': rows[0].choices}
 
     def analyze(self, data, outputs):
         labels, chosen = self.numbers(data.rows), self.decode(data, outputs)

@@ -14,7 +14,6 @@ import types
 
 import numpy as np
 
-from ..batches import Sample
 from ..blocks.block import ZooBlock
 from ..errors import InputError
 from ..pretrained.sentence_modules import write_sentence_modules
@@ -29,7 +28,7 @@ from .scores import usual_row
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
 from .targets import Number
-from .task import Task, check_room, part_rows, stratified, warn_if_cut
+from .task import Task, check_room, encode_rows, part_rows, stratified
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 
@@ -51,14 +50,11 @@ class ClassifierFeatures:
 
     def __call__(self, examples):
         """Encode `examples`, and log how many were truncated."""
-        pairs = [(example.text_a, example.text_b) for example in examples]
-        features, cut = [], 0
-        for example, row in zip(examples, self.tokenizer.encode_pairs(pairs, self.max_len)):
-            label = None if example.label is None else self.task.target.number(example.label)
-            features.append(Sample(row.input_ids, row.token_types, label))
-            cut += row.truncated > 0
-        warn_if_cut(cut, len(examples), f'examples of {self.task.name}', self.max_len)
-        return features
+        task, number = self.task, self.task.target.number
+        pairs = [[(example.text_a, example.text_b)] for example in examples]
+        labels = [None if each.label is None else number(each.label) for each in examples]
+        options = self.max_len, f'examples of {task.name}', False
+        return encode_rows(self.tokenizer, pairs, labels, *options)
 
 
 #: settings of the user's own rows

@@ -22,6 +22,7 @@ import dataclasses
 import logging
 
 from ..errors import InputError, UnknownNameError
+from ..inference.questions import READER
 from ..pretrained import find_files
 from ..pretrained.labels import LABEL_ORDER, Labels, label_fields
 from ..util.choices import GLUONNLP, ORIGINALS
@@ -157,7 +158,7 @@ def _refuse(task, stated, names):
 
 
 _LABELS = LABEL_ORDER, 'id2label', 'label2id', 'problem_type', 'label_scale'
-_TEXTS = 'text_columns', 'text_pairs', 'finetuning_task', 'task_specific_params'
+_TEXTS = 'text_columns', 'text_pairs', 'finetuning_task', 'task_specific_params', READER
 _OF_A_TASK = (*_LABELS, *_TEXTS, 'sentence_transformers', 'sbert_ce_default_activation_function')
 
 

@@ -12,13 +12,14 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
+from ..inference.vectors import cosines_of, nearest, unit_vectors
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import EMPTY, SPLITS, choose_columns, find_column, is_path, keep_rows, read_records
 from .scores import correlations
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
-from .task import Task, check_room, encode_several, warn_if_cut
+from .task import Task, check_room, encode_rows
 
 __all__ = ['SentenceExample', 'SentenceSet', 'SentenceTask', 'read_sentences']
 
@@ -107,7 +108,6 @@ def read_sentences(
 
 #: of pairs and triplets: whether the match is among this many nearest texts
 RECALLS = (1, 5, 10)
-BLOCK = 1024  # queries whose similarities are in memory at once
 EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json', 'parquet')
 
 
@@ -159,15 +159,17 @@ class SentenceTask(Task):
     def model_options(self):
         return {'pooling': self.settings.pooling}
 
+    def length_in_use(self, model, tokenizer):
+        length = super().length_in_use(model, tokenizer)
+        return min(self._own.max_length or length, length)
+
     def encode(self, rows, tokenizer):
         length = self.settings.max_length
         check_room(length, 2)
         prepare = str.lower if self._own.lowers else str
         texts = [[(prepare(text), None) for text in row.texts] for row in rows]
         labels = [None if row.score is None else row.score / self._highest for row in rows]
-        samples, cut = encode_several(tokenizer, texts, labels, length)
-        warn_if_cut(sum(cut), sum(map(len, texts)), 'texts', length)
-        return samples
+        return encode_rows(tokenizer, texts, labels, length)
 
     def load(self, segment, *args, **options):
         # other texts of the batch are the negatives, which must not only be of similar length
@@ -197,14 +199,13 @@ class SentenceTask(Task):
         return triplet_loss(mx.nd, vectors, settings.margin)
 
     def predict(self, forward, data, guard=None):
-        vectors = super().predict(forward, data, guard).astype(np.float32)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=2, keepdims=True), 1e-12)
+        return unit_vectors(super().predict(forward, data, guard))
 
     def decode(self, data, outputs):
-        return _cosines(outputs)[:, 0].tolist()
+        return cosines_of(outputs)[:, 0].tolist()
 
     def score(self, data, outputs):
-        kind, cosines = data.rows.kind, _cosines(outputs)
+        kind, cosines = data.rows.kind, cosines_of(outputs)
         if kind == 'scored':
             found = correlations(np.array([row.score for row in data.rows]), cosines[:, 0])
             return {name: found[name] for name in ('spearman', 'pearson')}
@@ -216,7 +217,7 @@ class SentenceTask(Task):
     def write(self, folder, segment, data, outputs):
         name = f'{segment}_similarities.tsv'
         header = ['index', 'similarity', 'of_third'][: outputs.shape[1]]
-        cells = ([number, *row] for number, row in enumerate(_cosines(outputs).tolist()))
+        cells = ([number, *row] for number, row in enumerate(cosines_of(outputs).tolist()))
         write_table(os.path.join(folder, name), [header, *cells])
         return [name]
 
@@ -243,23 +244,15 @@ def _no_negatives(texts):
     return found
 
 
-def _cosines(vectors):
-    """Compute the cosines of each row's first text with the others, (rows, texts - 1)."""
-    return np.einsum('bu,btu->bt', vectors[:, 0], vectors[:, 1:])
-
-
 def _recalls(vectors, examples):
-    """Compute the recalls among the second texts."""
+    """Compute the recalls among the second texts, found as by a search."""
     # equal texts count once
     positions = {}
     for number, example in enumerate(examples):
         positions.setdefault(example.texts[1], number)
     corpus = vectors[list(positions.values()), 1]  # (texts, units)
-    ranks = []
-    for start in range(0, len(vectors), BLOCK):
-        block = vectors[start : start + BLOCK]
-        matches = np.einsum('bu,bu->b', block[:, 0], block[:, 1])
-        # the match itself may differ in the last bits from one product to the other
-        ranks.append((block[:, 0] @ corpus.T > matches[:, None] + 1e-6).sum(axis=1))
-    ranks = np.concatenate(ranks)
-    return {f'recall_at_{k}': float((ranks < k).mean()) for k in RECALLS}
+    _, found = nearest(vectors[:, 0], corpus, max(RECALLS))
+    matches = cosines_of(vectors[:, :2])[:, 0]
+    # the match itself may differ in the last bits from one product to the other
+    least = {k: found[:, min(k, found.shape[1]) - 1] for k in RECALLS}
+    return {f'recall_at_{k}': float((matches + 1e-6 >= least[k]).mean()) for k in RECALLS}

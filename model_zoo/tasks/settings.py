@@ -147,7 +147,9 @@ class SquadSettings(
     version_2: bool = setting(False, 'SQuAD 2.0', 'usual', aliases='version_2_with_negative')
     f1_characters: bool | None = setting(None, 'F1 over characters; default: for KorQuAD, DRCD')
     strict: bool = setting(False, 'refuse files with questions that cannot be used')
-    null_score_diff_threshold: float = setting(0.0, 'by which "no answer" must be better')
+    null_score_diff_threshold: float | None = setting(
+        None, 'by which "no answer" must be better; default: what suits the dev set', 'free'
+    )
     max_length: int = token_limit(384)
     doc_stride: Count = setting(128, 'tokens between the starts of two windows', 'usual')
     max_query_length: Count = setting(64, 'in tokens; longer questions are truncated')

@@ -17,8 +17,8 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, Where
+from ..inference.classification import FUNCTIONS, LIKELY, best_labels, usual_function
 from ..layers.losses import binary_cross_entropy
-from ..util.arrays import sigmoid, softmax
 from . import scores
 from .tables import table_lines
 
@@ -61,6 +61,19 @@ class Target:
         `weights` has each class's weight, (classes,); None for equal ones.
         """
         return model(*batch.inputs, batch.labels)
+
+    @property
+    def columns(self):
+        """Names of the columns of `probabilities`."""
+        return self.labels
+
+    def probabilities(self, outputs):
+        """Return the classes' probabilities, (texts, classes), as the pipeline computes them."""
+        return FUNCTIONS[usual_function(len(self.columns), self.problem_type)](outputs)
+
+    def predictions(self, outputs):
+        """Return what `decode` returns as an `array`."""
+        return self.array(self.decode(outputs))
 
     def scores(self, labels, outputs):
         """Compute the metrics, floats by name, of an `array` and the model's outputs."""
@@ -228,10 +241,6 @@ class Classes(Target):
 
     # -- outputs, (texts, outputs)
 
-    def predictions(self, outputs):
-        """Return the outputs as predictions that are comparable with `array`."""
-        return outputs.argmax(axis=-1)
-
     def measure(self, labels, predictions):
         """Compute the metrics of `predictions`."""
         positive = 1 if self.positive is None else self.labels.index(self.positive)
@@ -260,16 +269,7 @@ class Classes(Target):
 
     def decode(self, outputs):
         """Return the prediction for each text, as `parse` returns labels."""
-        return [self.labels[number] for number in self.predictions(outputs).tolist()]
-
-    @property
-    def columns(self):
-        """Names of the columns of `probabilities`."""
-        return self.labels
-
-    def probabilities(self, outputs):
-        """Return the classes' probabilities, (texts, classes)."""
-        return softmax(outputs)
+        return [self.labels[best_labels(scores)[0]] for scores in self.probabilities(outputs)]
 
 
 class LabelSet(Classes):
@@ -301,9 +301,6 @@ class LabelSet(Classes):
     def loss(self, model, batch, weights=None):
         return binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
 
-    def predictions(self, outputs):
-        return outputs > 0
-
     def measure(self, labels, predictions):
         return {
             'macro_f1': scores.f1(labels, predictions, average='macro'),
@@ -326,13 +323,11 @@ class LabelSet(Classes):
         return scores.class_report('Scores per label', self.labels, labels, predictions)
 
     def decode(self, outputs):
-        return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
+        best = [best_labels(row, None, LIKELY) for row in self.probabilities(outputs)]
+        return [[self.labels[number] for number in sorted(numbers)] for numbers in best]
 
     def written(self, outputs):
         return map(join_names, self.decode(outputs))
-
-    def probabilities(self, outputs):
-        return sigmoid(outputs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -419,15 +414,15 @@ class Number(Target):
         """Return the prediction for each text."""
         return self.predictions(outputs).tolist()
 
+    def probabilities(self, outputs):
+        """Return the outputs, (texts, 1)."""
+        return self.predictions(outputs).reshape(-1, 1)
+
     def written(self, outputs):
         (low, high), values = self.bounds, self.decode(outputs)
         if math.isinf(low):
             return values
         return [f'{min(max(value, low), high):.3f}' for value in values]
-
-    def probabilities(self, outputs):
-        """Return the outputs, (texts, 1)."""
-        return self.predictions(outputs).reshape(-1, 1)
 
 
 def split_names(text):

@@ -16,6 +16,7 @@ import numpy as np
 from ..batches import BucketedLoader, Sample, SampleLoader
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
+from ..inference.pipeline_base import encode_items
 from ..optimizer import finetune_schedule, get_schedule
 from ..records import is_path, is_table_file, read_records
 from ..training.job import describe
@@ -111,22 +112,22 @@ def warn_if_cut(cut, count, unit, max_length):
         logger.warning('%d of %d %s are longer than %d tokens and lose the rest', *shown)
 
 
-def encode_several(tokenizer, examples, labels, max_length):
-    """Return samples of several rows each, and how many rows of each lost tokens.
+def encode_rows(tokenizer, items, labels, max_length, unit='examples', several=True):
+    """Return the samples of rows, encoded as by a pipeline; the log counts those that were cut.
 
     Parameters
     ----------
-    examples : sequence of list of (str, str or None)
-        A row's text, and the second one of a pair.
+    items : sequence of list of (str, str or None)
+        A row's text, and the second one of a pair, or `several` of them.
     """
-    pairs = list(itertools.chain.from_iterable(examples))
-    encodings, samples, cut = tokenizer.encode_pairs(pairs, max_length), [], []
-    for example, label in zip(examples, labels):
-        rows = list(itertools.islice(encodings, len(example)))
-        ids = tuple(row.input_ids for row in rows)
-        samples.append(Sample(ids, tuple(row.token_types for row in rows), label))
-        cut.append(sum(row.truncated > 0 for row in rows))
-    return samples, cut
+    samples, cut = [], 0
+    for encodings, label in zip(encode_items(tokenizer, items, max_length), labels):
+        ids = tuple(encoding.input_ids for encoding in encodings)
+        types = tuple(encoding.token_types for encoding in encodings)
+        samples.append(Sample(ids, types, label) if several else Sample(ids[0], types[0], label))
+        cut += any(encoding.truncated for encoding in encodings)
+    warn_if_cut(cut, len(items), unit, max_length)
+    return samples
 
 
 class Task:
@@ -231,7 +232,7 @@ class Task:
 
         `data` is the set's `Data`, and `outputs` what `predict` returned.
         """
-        labels, target = self.numbers(data.rows), self.target or Classes((), ('accuracy',))
+        labels, target = self.numbers(data.rows), self._target_of(outputs)
         loss = float(np.mean(target.losses(labels, outputs)))
         return {**target.scores(labels, outputs), 'loss': loss}
 
@@ -328,7 +329,14 @@ class Task:
             return choice.build(self.head, contexts, **options)
         model, tokenizer = choice.open_task(self.head, contexts, self.trains, **options)
         self.settings = self.settings.fit_length('max_length', model.context_length)
+        if choice.is_folder and not self.trains and 'max_length' not in self.settings.given:
+            length = self.length_in_use(model, tokenizer)
+            self.settings = self.settings.with_defaults(max_length=length)
         return model, tokenizer
+
+    def length_in_use(self, model, tokenizer):
+        """Return the number of tokens to which the pipeline of a trained model cuts texts."""
+        return min(filter(None, (model.context_length, tokenizer.max_len)))
 
     def setup(self, model, tokenizer):
         """Learn from the opened model; returns the block to train, which may be around it."""
@@ -432,6 +440,9 @@ class Task:
             primary.append(scores[name])
         return float(np.mean(primary)) if primary else 0.0, report
 
+    def settle(self, report):
+        """Learn from the scores, by set, of the epoch whose model is the result."""
+
     @property
     def target(self):
         """Meaning of the outputs: by default `Classes`, or None without names of the classes."""
@@ -446,9 +457,11 @@ class Task:
 
     def decode(self, data, outputs):
         """Return the model's prediction for each row; by default the class."""
-        if self.target is None:
-            return outputs.argmax(axis=-1).tolist()
-        return self.target.decode(outputs)
+        return self._target_of(outputs).decode(outputs)
+
+    def _target_of(self, outputs):
+        """Return the target; without names, classes are called by their numbers."""
+        return self.target or Classes(tuple(range(outputs.shape[-1])), ('accuracy',))
 
     def as_given(self, label):
         """Return a label, or several, as the training rows had it: 0, not '0'."""

@@ -25,6 +25,9 @@ OTHER_DEFAULTS = {
     '--lr': 5e-5,
     '--learning_rate': 5e-5,
     '--layers': [-1, -2, -3, -4],
+    '--max_answer_len': None,  # as the model says
+    '--may_be_empty': None,
+    '--null_score_diff_threshold': None,
     '--precision': 'float32',
     '--num_train_epochs': 3,
     '--do_whole_word_mask': False,

@@ -99,6 +99,20 @@ def test_options_of_hugging_faces_vectors_are_no_other_tasks(client):
     assert 'truncate' in error_of(answer, 400)
 
 
+BLANK = [
+    *(('sentiment', text) for text in ('', ' \n', ['the cat', ''], {'text': ''})),
+    ('nli', {'text': ' ', 'text_pair': 'a dog'}),
+    ('choice', {'text': '', 'choices': ['a', 'the']}),
+    ('squad', {'question': 'where ?', 'context': ' '}),
+]
+
+
+@pytest.mark.parametrize('name, inputs', BLANK)
+def test_a_blank_text_is_refused_or_has_no_answer(client, name, inputs):
+    assert 'blank' in error_of(client.post(f'/models/{name}', {'inputs': inputs}), 400)
+    assert client.infer('tagger', ' ') == []
+
+
 def test_an_answer_may_be_none(client):
     item = {'question': 'where ?', 'context': 'in paris .'}
     options = {'handle_impossible_answer': True, 'top_k': 99}

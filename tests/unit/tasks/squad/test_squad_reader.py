@@ -5,8 +5,9 @@ import json
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks import squad as module
-from model_zoo.tasks.squad import Question, find_squad, read_squad, score_v1, score_v2
+from model_zoo.tasks.settings import SquadSettings
+from model_zoo.tasks.squad import Answers, SquadTask, read_squad, score_v1, score_v2
+from model_zoo.tasks.squad_files import Question, SquadSet, find_squad
 from model_zoo.tasks.task import Data
 
 
@@ -191,8 +192,8 @@ def test_f1_by_characters():
 @pytest.mark.parametrize(('name', 'f1'), [('KorQuAD_v1.0_dev.json', 600 / 7), ('dev.json', 0)])
 def test_the_files_name_chooses(name, f1):
     question = Question('a', '', 0, ('교향곡을',), None)
-    data = Data(module.SquadSet(f'in/{name}', [''], [question], False, ''), (), None)
+    data = Data(SquadSet(f'in/{name}', [''], [question], False, ''), (), None)
     for options, expected in (({}, f1), ({'f1_characters': f1 == 0}, 600 / 7 - f1)):
-        task = module.SquadTask(module.SquadSettings(output_dir='unused', **options))
-        found = task.score(data, module.Answers({'a': '교향곡'}, {}, {}))
+        task = SquadTask(SquadSettings(output_dir='unused', **options))
+        found = task.score(data, Answers({}, {'a': [{'text': '교향곡'}]}, {}))
         assert found['f1'] == pytest.approx(expected)

@@ -42,11 +42,13 @@ def windows_of(features):
     """What the fixture tells of each window."""
     rows = []
     for number, feature in enumerate(features):
-        question, start, length = map(int, features.rows[number])
+        window = features.windows[number]
+        start, length, head = window.first, window.length, window.head
+        question = next(q for q in range(len(features.squad)) if number in features.windows_of(q))
         windows = features.windows_of(question)
-        parts = features.rows[windows.start : windows.stop, 1:]
-        best = best_windows(parts, parts[-1].sum())
-        head = len(features.query(question)) + 2
+        parts = [features.windows[each][2:4] for each in windows]
+        best = best_windows(parts, sum(parts[-1]))
+        assert head == len(window.question) + 2
         assert feature.valid_length == len(feature.input_ids) == len(feature.token_types)
         label = [0, 0] if feature.label is None else [int(place) for place in feature.label]
         own = [head + i for i in range(length) if best[start + i] == number - windows.start]
@@ -156,7 +158,7 @@ def test_answers_with_other_white_space_are_learnt(small, vocab_file, tmp_path):
 def test_lengths_and_scores_are_checked(small, vocab_file, tmp_path, caplog):
     path, tokenizer = write(tmp_path / 'squad.json', small['content']), BertTokenizer(vocab_file)
     cut = make_features(path, tokenizer, [True, True, 384, 128, 3, 20, 30])
-    assert len(cut.query(0)) == 3
+    assert len(cut.windows[0].question) == 3
     assert 'of 16 questions are longer than 3 tokens' in caplog.text
     scores = np.zeros((len(cut), 2, 384), 'float32')
     scores[3, 1, 5] = math.nan

@@ -193,7 +193,8 @@ function showAnswers(answer, { context }) {
   const box = make('div');
   const buttons = answers.map((each) => make('button', {
     type: 'button', class: 'choice', click: () => mark(each),
-  }, make('span', { class: 'label' }, each.answer), make('span', {}, score(each.score))));
+  }, make('span', { class: 'label' }, each.answer || 'no answer'),
+    make('span', {}, score(each.score))));
 
   function mark(chosen) {
     box.replaceChildren(markedText(context, chosen.end > chosen.start ? [chosen] : []));
@@ -205,6 +206,8 @@ function showAnswers(answer, { context }) {
   return [
     box, make('h3', {}, answers.length > 1 ? 'Best answers' : 'Answer'),
     make('div', { class: 'choices' }, buttons),
+    make('p', { class: 'hint' }, 'A score compares the answers in this text. '
+      + 'A low one may mean that the text has none.'),
   ];
 }
 
