@@ -133,6 +133,7 @@ class SentenceTask(Task):
     def configure(self, located):
         own = None if located is None else modules_of(located.files)
         self._own = own or SentenceModules()
+        self.own_length = self._own.max_length
         pooling = self.settings.pooling or self._own.pooling
         self.settings = self.settings.with_defaults(pooling=pooling)
 
@@ -158,10 +159,6 @@ class SentenceTask(Task):
 
     def model_options(self):
         return {'pooling': self.settings.pooling}
-
-    def length_in_use(self, model, tokenizer):
-        length = super().length_in_use(model, tokenizer)
-        return min(self._own.max_length or length, length)
 
     def encode(self, rows, tokenizer):
         length = self.settings.max_length

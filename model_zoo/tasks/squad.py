@@ -48,35 +48,24 @@ __all__ = [
 ]
 
 
-class SquadEncoding(NamedTuple):
-    """The pieces of a `SquadSet`.
+def encode_squad(squad, tokenizer):
+    """Encode a set.
 
-    Parameters
-    ----------
+    Returns
+    -------
     passages : list of Passage
         Of each paragraph.
-    questions : list of list of int
+    questions : list of numpy.ndarray
         Ids of each question.
     spans : numpy.ndarray, shape (questions, 2), int32
         First and last piece of each answer that is learned, or -1.
     """
-
-    passages: list
-    questions: list
-    spans: np.ndarray
-
-
-def encode_squad(squad, tokenizer):
-    """Encode a set: return its `SquadEncoding`."""
-
-    def shown(rows, count, unit):
-        name = os.path.basename(squad.path)
-        return tqdm(rows, name, count, unit=f' {unit}', disable=None, leave=False)
-
+    shown = {'unit': ' paragraphs', 'disable': None, 'leave': False}
     passages = read_passages(tokenizer, squad.paragraphs)
-    passages = list(shown(passages, len(squad.paragraphs), 'paragraphs'))
+    name, count = os.path.basename(squad.path), len(squad.paragraphs)
+    passages = list(tqdm(passages, name, count, **shown))
     questions = encode_whole(tokenizer, [question.text for question in squad])
-    questions = [row.input_ids for row in shown(questions, len(squad), 'questions')]
+    questions = [row.input_ids for row in questions]
     spans = np.full((len(squad), 2), -1, np.int32)
     learned = [number for number, question in enumerate(squad) if question.start is not None]
     answers = [squad[number].answers[0] for number in learned]
@@ -93,7 +82,7 @@ def encode_squad(squad, tokenizer):
         first = np.searchsorted(words, max(first, 1), side='left')
         last = np.searchsorted(words, max(last, 1), side='right') - 1
         spans[number] = _answer_span(passage.ids, first, last, ids)
-    return SquadEncoding(passages, questions, spans)
+    return passages, questions, spans
 
 
 def _answer_span(ids, first, last, forms):
@@ -136,11 +125,12 @@ class SquadFeatures(collections.abc.Sequence):
             problem = f'{max_seq_length} must be more than `max_query_length` + 3'
             raise InputError(problem, field='max_length')
         self.squad, self.encoding, self.tokenizer = squad, encoding, tokenizer
-        cut = sum(len(ids) > max_query_length for ids in encoding.questions)
-        warn_if_cut(cut, len(encoding.questions), 'questions', max_query_length)
+        passages, questions, self._spans = encoding
+        cut = sum(len(ids) > max_query_length for ids in questions)
+        warn_if_cut(cut, len(questions), 'questions', max_query_length)
         self.ranker, self.windows, self._bounds = SpanRanker(tokenizer), [], [0]
-        for question, ids in zip(squad, encoding.questions):
-            seen = ids[:max_query_length], encoding.passages[question.paragraph]
+        for question, ids in zip(squad, questions):
+            seen = ids[:max_query_length], passages[question.paragraph]
             windows = windows_over(tokenizer, *seen, max_seq_length, doc_stride)
             if len(windows) > 1 and doc_stride > windows[0].length:
                 room = f'{windows[0].length}, the room beside {question.id!r}'
@@ -155,7 +145,7 @@ class SquadFeatures(collections.abc.Sequence):
         window, label = self.windows[number], None
         if self.squad.is_training:
             question = bisect.bisect(self._bounds, number) - 1
-            first, last = self.encoding.spans[question] - window.first
+            first, last = self._spans[question] - window.first
             label = np.zeros(2, np.float32)
             if first >= 0 and last < window.length:  # without an answer first is below 0
                 label[:] = first + window.head, last + window.head
@@ -244,15 +234,11 @@ class SquadTask(Task):
 
     settings_class, name, trained_for = SquadSettings, 'squad', None
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
-    title, predicted = 'SQuAD', ('dev', 'test')
+    title, predicted, _threshold = 'SQuAD', ('dev', 'test'), 0.0
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
     lowers = property(lambda self: self.settings.do_lower_case)
-
-    def __init__(self, settings):
-        super().__init__(settings)
-        self._threshold = settings.null_score_diff_threshold or 0.0
 
     def locate(self, given=None):
         settings, files = self.settings, {}
@@ -277,10 +263,8 @@ class SquadTask(Task):
             known |= self.settings.given
             own = {name: value for name, value in own if name not in known}
             self.settings = self.settings.with_defaults(**own)
-            self._threshold = self.settings.null_score_diff_threshold
-
-    def length_in_use(self, model, tokenizer):
-        return self.settings.max_length
+        self._threshold = self.settings.null_score_diff_threshold or 0.0
+        self.own_length = self.settings.max_length
 
     def read(self, source, segment):
         settings, training = self.settings, segment == 'train'
@@ -331,8 +315,8 @@ class SquadTask(Task):
 
     def score(self, data, outputs):
         """Compute the official metrics; of a dev set with the threshold that suits it best."""
-        odds = outputs.null_odds
-        if self._learns_threshold and not data.rows.is_test:
+        odds, given = outputs.null_odds, self.settings.null_score_diff_threshold
+        if odds and given is None and self.trains and not data.rows.is_test:
             best = self._scores(data, outputs.at(math.inf), odds)
             best, has_both = best['best_f1_thresh'], 'NoAns_total' in best
             # between two questions, so that the last bits of the odds decide none
@@ -340,11 +324,6 @@ class SquadTask(Task):
             self._threshold = (best + above) / 2 if has_both else 0.0
         scores = self._scores(data, outputs.at(self._threshold), odds)
         return {**scores, 'threshold': self._threshold} if odds else scores
-
-    @property
-    def _learns_threshold(self):
-        settings = self.settings
-        return self.trains and settings.version_2 and settings.null_score_diff_threshold is None
 
     def settle(self, report):
         self._threshold = report.get('dev', {}).get('threshold', self._threshold)

@@ -187,6 +187,8 @@ class Task:
         Name of the model that the training begins with.
     fitted : str or None
         What `objective` has fitted, if the training is no more than that.
+    own_length : int or None
+        Most tokens of a text in the use of the model, beside what block and tokenizer say.
     workers : Workers
         The processes that train together; set before `encode`.
     rows_folder : str
@@ -202,7 +204,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = output_dir = fitted = None
+    labels = lowers = located = base = output_dir = fitted = own_length = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -330,13 +332,9 @@ class Task:
         model, tokenizer = choice.open_task(self.head, contexts, self.trains, **options)
         self.settings = self.settings.fit_length('max_length', model.context_length)
         if choice.is_folder and not self.trains and 'max_length' not in self.settings.given:
-            length = self.length_in_use(model, tokenizer)
-            self.settings = self.settings.with_defaults(max_length=length)
+            lengths = self.own_length, model.context_length, tokenizer.max_len
+            self.settings = self.settings.with_defaults(max_length=min(filter(None, lengths)))
         return model, tokenizer
-
-    def length_in_use(self, model, tokenizer):
-        """Return the number of tokens to which the pipeline of a trained model cuts texts."""
-        return min(filter(None, (model.context_length, tokenizer.max_len)))
 
     def setup(self, model, tokenizer):
         """Learn from the opened model; returns the block to train, which may be around it."""
