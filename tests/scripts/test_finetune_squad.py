@@ -8,6 +8,7 @@ from contract import squad as arguments
 from script_runs import read_json, refusal, run
 
 import export.export as export
+import model_zoo
 
 CASE = 'finetune_squad'
 
@@ -62,6 +63,22 @@ def test_the_threshold_decides(script, trained, data, tmp_path):
             read_json(trained, 'null_odds.json'), abs=1e-4
         )
     assert counts == [40, 0]
+
+
+def test_the_folder_says_how_it_reads(script, trained, data, tmp_path):
+    """Without flags of windows and thresholds, evaluation and use answer as the training did."""
+    expected, model = read_json(trained, 'predictions.json'), trained / 'best_model'
+    argv = ['--only_predict', '--version_2', '--dev_file', data / 'dev-2.json', '--model', model]
+    assert run(script, *argv, '--output_dir', tmp_path) == 0
+    assert read_json(tmp_path, 'predictions.json') == expected
+    content = read_json(data, 'dev-2.json')['data'][0]['paragraphs']
+    items = [
+        {'question': entry['question'], 'context': paragraph['context']}
+        for paragraph in content
+        for entry in paragraph['qas']
+    ]
+    found = model_zoo.pipeline(str(model))(items)
+    assert [each['answer'] for each in found] == list(expected.values())
 
 
 def export_to(folder, *more):
