@@ -1,5 +1,6 @@
 """Answers to questions, extracted from texts."""
 
+import itertools
 from typing import Annotated
 
 import numpy as np
@@ -138,6 +139,8 @@ class QuestionAnswering(Pipeline):
 
     def _rows(self, items, options, meter=None):
         items, rows = [self.Item.read(item) for item in items], []
+        for text in (text for _, text in itertools.chain(*items) if meter is not None):
+            meter.add_text(text, self.tokenizer)
         contexts = list(dict.fromkeys(item.context for item in items))
         passages = read_passages(self.tokenizer, contexts, options['align'])
         passages = dict(zip(contexts, passages))
