@@ -29,6 +29,7 @@ MISSING = {
     *('constraints', 'force_words_ids', 'dola_layers', 'watermarking_config', 'max_time'),
     *('encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups', 'stop_strings'),
 }
+#: those that only draws would need
 MISSING_DRAWS = {'epsilon_cutoff', 'eta_cutoff', 'top_h', 'typical_p'}
 _IDLE_AT_1 = {'encoder_repetition_penalty', 'guidance_scale', 'num_beam_groups', 'typical_p'}
 
