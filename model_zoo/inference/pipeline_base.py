@@ -13,7 +13,7 @@ import numpy as np
 from ..batches.sampling import longest_first
 from ..errors import InputError
 from ..tokenization.encoding import UNLIMITED
-from ..tokenization.tokenizer import GAP
+from ..tokenization.text_to_ids import GAP
 from ..util.arrays import pad_rows
 from ..util.fields import CallOptions
 from .mxnet_engine import MXNetEngine
