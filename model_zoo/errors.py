@@ -13,6 +13,7 @@ aren't obvious.
 import contextlib
 import difflib
 import importlib.util
+import re
 import sys
 import traceback
 from typing import NamedTuple
@@ -84,15 +85,13 @@ def rename_fields(message, name_of, form='{}'):
 
     ``name_of(field)`` is the name, which is written in a `form`, or None.
     """
-    parts = message.split('`')
-    if len(parts) % 2:
-        names = [name_of(part) for part in parts[1::2]]
-        parts[1::2] = [
-            f'`{part}`' if name is None else form.format(name)
-            for part, name in zip(parts[1::2], names)
-        ]
-        return ''.join(parts)
-    return message
+
+    def renamed(quoted):
+        name = name_of(quoted[1])
+        return quoted[0] if name is None else form.format(name)
+
+    is_paired = message.count('`') % 2 == 0
+    return re.sub('`([^`]*)`', renamed, message) if is_paired else message
 
 
 def _shortened(message):

@@ -1,5 +1,6 @@
 """The backbone of GPT and GPT-2: a stack of layers with causal attention."""
 
+import functools
 import math
 from operator import attrgetter
 
@@ -226,24 +227,31 @@ class DecoderModel(DecoderBlock):
         x = self._embed(F, words, token_types, position_ids, past, position_weight)  # (L, N, C)
         if valid_length is not None:
             valid_length = F.reshape(bounded(F, valid_length, words), shape=(-1,))
-        states, presents, attentions = [], [], []
         dtype = np.dtype(self.position_weight.dtype).name
         if past is not None and self.precision == 'float16':
             past = [F.cast(array, dtype) for array in past]
         mask = causal_mask(F, x, past[0] if past is not None else None, dtype)  # (1, L, P + L)
-        masks = {}  # by number of heads, which differs between layers after pruning
-        for layer, cell in enumerate(self.layers):
+        # the numbers of heads differ between layers after pruning
+        mask_for = functools.cache(lambda count: self._repeat(F, mask, x, count))
+        layers = range(len(self.layers))
+        heads = [layer_head_mask(F, head_mask, n, self.config, dtype) for n in layers]
+        states, presents, attentions = self.run_layers(x, mask_for, heads, past)
+        return [self._finish(F, x, valid_length, words) for x in states], presents, attentions
+
+    def run_layers(self, x, mask_for, head_masks, past):
+        """Return the states, presents and attentions of the layers, given the embedding.
+
+        ``mask_for(number of heads)`` is the mask of a layer.
+        """
+        states, presents, attentions = [], [], []
+        pasts = [None] * len(self.layers) if past is None else past
+        for cell, heads, layer_past in zip(self.layers, head_masks, pasts):
             states.append(x)
-            count = cell.attention.num_heads
-            if count not in masks:
-                masks[count] = self._repeat(F, mask, x, count)  # (N * heads, L, P + L)
-            heads = layer_head_mask(F, head_mask, layer, self.config, dtype)
-            layer_past = None if past is None else past[layer]
-            x, attention, present = cell(x, masks[count], heads, layer_past)
+            x, attention, present = cell(x, mask_for(cell.attention.num_heads), heads, layer_past)
             attentions.append(attention)
             presents.append(present)
         states.append(self.norm(x) if self.pre_norm else x)
-        return [self._finish(F, x, valid_length, words) for x in states], presents, attentions
+        return states, presents, attentions
 
     def step(self, F, tokens, positions, mask, key_caches, value_caches, position_weight):
         """Add one more token per row, with keys and values in arrays of a fixed size."""
@@ -306,13 +314,8 @@ def _encode_standard(F, model, words, mask, position_ids, past, position_weight)
     sizes = dict(zip(('input_dim', 'output_dim'), model.position_weight.shape))
     x = F.broadcast_add(model.word_embed(flat), F.Embedding(positions, position_weight, **sizes))
     blocked = _blocked(F, flat, mask)
-    states, presents, attentions = [], [], []
-    for layer, cell in enumerate(model.layers):
-        states.append(x)
-        x, attention, present = cell(x, blocked, None, None if past is None else past[layer])
-        attentions.append(attention)
-        presents.append(present)
-    states.append(model.norm(x) if model.pre_norm else x)
+    no_masks = [None] * len(model.layers)
+    states, presents, attentions = model.run_layers(x, lambda count: blocked, no_masks, past)
     ends = {'lhs_begin': 0, 'lhs_end': 2, 'rhs_begin': 0, 'rhs_end': None}
     return [F.reshape_like(x, words, **ends) for x in states], presents, attentions
 

@@ -61,10 +61,10 @@ class DecoderSteps:
         for layer, attention in enumerate(base.attentions()):
             by_count.setdefault(attention.num_heads, []).append(layer)
         self._groups = list(by_count.values())
+        groups = enumerate(self._groups)
+        places = {layer: (n, i) for n, group in groups for i, layer in enumerate(group)}
         # where each layer's arrays are: (group, number in the group)
-        places = [(n, i) for n, group in enumerate(self._groups) for i in range(len(group))]
-        layers = [layer for group in self._groups for layer in group]
-        self._indices = [place for _, place in sorted(zip(layers, places))]
+        self._indices = [places[layer] for layer in sorted(places)]
         self._prompt, self._step = _Prompt(task, self._groups), _Step(task, self._groups)
         for graph in (self._prompt, self._step):
             graph.hybridize(static_alloc=True, static_shape=True)

@@ -156,35 +156,26 @@ def _of_data(kind):
     return _Function(make)
 
 
-_BUILTINS = {
-    'object': 'object',  # which is only passed on, to `_reconstructor`
-    **{each.__name__: each for each in (set, frozenset, list, dict, tuple)},
-    **{each.__name__: _of_data(each) for each in (bytes, bytearray)},
+#: modules' names in older or newer versions of Python and NumPy -> the names below
+_RENAMED = {
+    '__builtin__': 'builtins',
+    'copy_reg': 'copyreg',
+    'numpy._core.multiarray': 'numpy.core.multiarray',
+    'numpy._core.numeric': 'numpy.core.numeric',
 }
 _NAMES = {
-    **{
-        f'{module}.{name}': value
-        for module in ('builtins', '__builtin__')
-        for name, value in _BUILTINS.items()
-    },
+    'builtins.object': 'object',  # which is only passed on, to `_reconstructor`
+    **{f'builtins.{each.__name__}': each for each in (set, frozenset, list, dict, tuple)},
+    **{f'builtins.{each.__name__}': _of_data(each) for each in (bytes, bytearray)},
     'collections.OrderedDict': _Dict,
     'collections.Counter': _Dict,
-    **{
-        f'{module}._reconstructor': _Function(lambda kind, base, state: kind())
-        for module in ('copyreg', 'copy_reg')
-    },
+    'copyreg._reconstructor': _Function(lambda kind, base, state: kind()),
     '_codecs.encode': _Function(_encode),  # how old protocols hold bytes
     'numpy.dtype': _DType,
     'numpy.ndarray': 'ndarray',  # which is only passed on, to `_reconstruct`
-    **{
-        f'numpy.{core}.{name}': value
-        for core in ('core', '_core')
-        for name, value in {
-            'multiarray._reconstruct': _Array,
-            'multiarray.scalar': _Function(_scalar),
-            'numeric._frombuffer': _Function(_array),
-        }.items()
-    },
+    'numpy.core.multiarray._reconstruct': _Array,
+    'numpy.core.multiarray.scalar': _Function(_scalar),
+    'numpy.core.numeric._frombuffer': _Function(_array),
     'torch.Size': tuple,
     'torch._utils._rebuild_tensor': _Function(_tensor),
     'torch._utils._rebuild_tensor_v2': _Function(_tensor),
@@ -216,7 +207,7 @@ class Unpickler(pickle._Unpickler):
         self._names = {**_NAMES, **dict.fromkeys(classes, _Record)}
 
     def find_class(self, module, name):
-        found = self._names.get(f'{module}.{name}')
+        found = self._names.get(f'{_RENAMED.get(module, module)}.{name}')
         if found is None:
             raise CheckpointError(
                 f'{self._path!r} asks for {module}.{name}, which is neither data nor a tensor'

@@ -4,6 +4,7 @@ Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in th
 pytorch-pretrained-bert 0.6.2; the words are the same for every string.
 """
 
+import re
 import unicodedata
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -55,15 +56,9 @@ class WordpieceTokenizer:
 
 
 # The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
+_IDEOGRAPH = re.compile(
+    '[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b73f'
+    '\U0002b740-\U0002b81f\U0002b820-\U0002ceaf\U0002f800-\U0002fa1f]'
 )
 
 
@@ -88,7 +83,7 @@ class _Kinds(dict):
             result = ''
         elif char.isspace():  # category Zs, and U+2028 and U+2029, at which str.split splits
             result = ' '
-        elif any(low <= ord(char) <= high for low, high in _IDEOGRAPHS):
+        elif _IDEOGRAPH.match(char):
             result = 'cjk'
         else:
             result = 'text'
