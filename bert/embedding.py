@@ -4,13 +4,13 @@ The class lives in the package `bert_embedding`, which stands on this one; so th
 upwards, it is looked up by name when somebody asks for it (PEP 562).
 """
 
-import importlib
+from model_zoo.families import load_above
 
 
 def __getattr__(name):
     if name != 'BertEmbedding':
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    return importlib.import_module('bert_embedding').BertEmbedding
+    return load_above('bert_embedding').BertEmbedding
 
 
 def __dir__():

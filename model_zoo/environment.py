@@ -18,8 +18,6 @@ import site
 import sys
 import warnings
 
-from .mxnet_import import importing_mxnet
-
 __all__ = ['available_processors', 'blas', 'cpu_flags', 'may_use_amx', 'used_processors']
 
 logger = logging.getLogger(__name__)
@@ -60,11 +58,10 @@ def set_variables():
 
 @contextlib.contextmanager
 def prepared():
-    """Within the context MXNet can be imported, with the library that computes its products."""
+    """Within the context MXNet is imported, with the library that computes its products."""
     if not _is_off() and _IS_X86:
         _load_blas()
-    with importing_mxnet():
-        yield
+    yield
     if not _is_off():
         _use_amx()
         logger.debug('MXNet computes products by %s, with %d threads', blas(), used_processors())
@@ -75,7 +72,7 @@ def prepare_late():
     if not _is_off():
         warnings.warn(
             'MXNet was imported before model_zoo, and is slower so: import model_zoo first',
-            stacklevel=3,
+            stacklevel=4,
         )
         _use_amx()
 
@@ -175,10 +172,11 @@ def _load_blas():
         if wanted == 'mkl' or (is_intel() and is_apart):
             _load_mkl(path)
     folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
-    kernels = None
-    if {'avx2', 'fma'} <= cpu_flags():  # OpenBLAS doesn't find them by itself in newer processors
+    kernels = os.environ.get('OPENBLAS_CORETYPE')
+    # OpenBLAS doesn't find them by itself in newer processors
+    if kernels is None and {'avx2', 'fma'} <= cpu_flags():
         kernels = 'Haswell' if is_intel() else 'Zen'
-    with _set_meanwhile('OPENBLAS_CORETYPE', kernels), contextlib.suppress(OSError):
+    with set_meanwhile('OPENBLAS_CORETYPE', kernels), contextlib.suppress(OSError):
         ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))  # other builds have none
 
 
@@ -209,10 +207,11 @@ def _use_amx():
     """Enable AMX in oneDNN (2.4.4); Linux must first be asked for AMX (otherwise SIGILL)."""
     import mxnet as mx
 
-    variable, call, limit = 'DNNL_MAX_CPU_ISA', ctypes.CDLL(None).syscall, None
-    if variable not in os.environ and _IS_X86 and call(_ARCH_PRCTL, _ASK_PERMISSION, _TILES) == 0:
+    variable, call = 'DNNL_MAX_CPU_ISA', ctypes.CDLL(None).syscall
+    limit = os.environ.get(variable)
+    if limit is None and _IS_X86 and call(_ARCH_PRCTL, _ASK_PERMISSION, _TILES) == 0:
         limit = 'AVX512_CORE_AMX'
-    with _set_meanwhile(variable, limit):
+    with set_meanwhile(variable, limit):
         array = mx.nd.ones((1, 1), ctx=mx.cpu())  # oneDNN reads the variable when it first computes
         mx.nd.FullyConnected(array, array, no_bias=True, num_hidden=1).wait_to_read()
 
@@ -225,13 +224,14 @@ def _cpu_line(name):
 
 
 @contextlib.contextmanager
-def _set_meanwhile(variable, value):
-    """Set a variable within the context, unless it is set; later programs don't get it."""
-    is_set = value is None or variable in os.environ
-    if not is_set:
-        os.environ[variable] = value
+def set_meanwhile(variable, value):
+    """Set a variable within the context, unless the value is None; later programs don't get it."""
+    changes = {} if value is None else {variable: value}
+    before = {name: os.environ.pop(name) for name in changes if name in os.environ}
+    os.environ.update(changes)
     try:
         yield
     finally:
-        if not is_set:
-            del os.environ[variable]
+        for name in changes:
+            del os.environ[name]
+        os.environ.update(before)

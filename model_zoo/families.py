@@ -1,14 +1,12 @@
-"""Imports of packages that use this one, by name: the families, and the exporter."""
+"""Imports from below, by name: of the families, and of what stands on blocks and families."""
 
 import functools
 import importlib
 
-__all__ = ['FAMILIES', 'load_exporter', 'load_families']
+__all__ = ['FAMILIES', 'load_above', 'load_exporter', 'load_families']
 
 #: packages of models
 FAMILIES = ('bert', 'gpt', 'gpt2', 'transfo_xl')
-#: package that writes ONNX
-EXPORTER = 'export'
 
 
 @functools.cache
@@ -18,6 +16,15 @@ def load_families():
         importlib.import_module(f'{family}.zoo')
 
 
+def load_above(name):
+    """Return a module that stands on the caller's.
+
+    There are three: ``export``, for engines that run ONNX; ``model_zoo.opening``, for
+    ``from_pretrained`` of blocks; and ``bert_embedding``, for the original import in ``bert``.
+    """
+    return importlib.import_module(name)
+
+
 def load_exporter():
-    """Return the package `export`, for engines that run ONNX."""
-    return importlib.import_module(EXPORTER)
+    """Return the package `export`."""
+    return load_above('export')

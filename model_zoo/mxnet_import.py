@@ -1,4 +1,30 @@
-"""The import of MXNet 1.9.1: with a NumPy newer than 1.23, without what it rarely uses."""
+"""What happens when this project, MXNet 1.9.1 or GluonNLP is imported, in the order of its steps.
+
+Behind each step stands the test that fails without it, of ``tests/unit/test_imports.py`` (I) or
+``test_environment.py`` (E).
+
+1. ``import model_zoo`` calls `begin`. The environment's variables are set, because MXNet reads them
+   while it loads, and `_Watch` is put into ``sys.meta_path``, because only an import shows when
+   MXNet is loaded: ``import mxnet`` may stand in any program, also within GluonNLP. Nothing slow is
+   loaded yet. E: what_child_processes_get; I: the_command_line_answers.
+   If MXNet has been loaded before, a warning says so, oneDNN is asked for AMX, and step 5 follows.
+2. Before MXNet, ``environment.prepared`` loads the library that computes its products.
+   E: openblas_uses_avx2, mkl_serves.
+3. While MXNet loads, `importing_mxnet` gives its modules an ``__import__`` of their own. By it they
+   get a copy of ``numpy`` with the names that NumPy has removed since 1.24, the versions of
+   ``distutils``, which Python 3.12 has removed, and stand-ins of slow libraries, which are loaded
+   when they are used. ``numpy`` and everybody else's imports stay as they are.
+   E: numpy_is_left_alone; I: mxnet_comes_without_what_it_rarely_uses.
+4. After MXNet, NDArrays become NumPy's arrays by ``numpy.asarray``, shapes are written for MXNet's
+   library as before NumPy 2, and oneDNN is asked for AMX. E: arrays_go_into_numpy,
+   operators_take_scalars_of_numpy, onednn_uses_amx.
+5. When the outermost import of the three packages has ended, since their modules may need one
+   another, `_Watch` leaves ``sys.meta_path``. The optimizers are loaded, which registers them with
+   Gluon's Trainer; ``'lamb'`` is ours from then on, because MXNet's takes too small norms of large
+   arrays on CPUs. ``model_zoo.zoo`` is loaded, which replaces ``gluonnlp.model.get_model``, so that
+   programs for GluonNLP get these models. GluonNLP's integers wrap as before NumPy 2.
+   I: gluonnlp_is_joined; E: integers_wrap; ``tests/unit/optimizer/test_lamb.py``.
+"""
 
 import builtins
 import contextlib
@@ -8,8 +34,9 @@ import importlib.util
 import re
 import sys
 import types
+from importlib.machinery import PathFinder
 
-__all__ = ['importing_mxnet', 'mend_gluonnlp']
+__all__ = ['begin', 'importing_mxnet']
 
 # NumPy 2's way to write a scalar within a tuple
 _SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
@@ -23,11 +50,16 @@ class _Later(types.ModuleType):
 
 
 def _instead_of(name, fromlist):
-    """Return what MXNet gets for a slow library at import; None for the library itself.
+    """Return what MXNet gets for a missing or slow library; None for the library itself.
 
-    They would take half of its import's time. A few of its functions use ``scipy.stats`` and onnx.
-    scikit-learn is only the base of the deprecated ``mx.model.FeedForward``, which does without.
+    Slow ones would take half of its import's time. A few of its functions use ``scipy.stats`` and
+    onnx. scikit-learn is only the base of the deprecated ``mx.model.FeedForward``, which does
+    without.
     """
+    if name == 'distutils.version':
+        from packaging.version import Version
+
+        return types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
     if name == 'sklearn.base' and 'sklearn' not in sys.modules:
         raise ImportError(f'{name} is not loaded with MXNet')
     if name == 'scipy.stats' or (name == 'scipy' and fromlist == ('stats',)):
@@ -37,44 +69,106 @@ def _instead_of(name, fromlist):
     return None
 
 
+def begin():
+    """Set the environment's variables, and prepare MXNet's import or what is left of it."""
+    from . import environment
+
+    environment.set_variables()
+    if 'mxnet' in sys.modules:
+        environment.prepare_late()
+        _join()
+    else:
+        sys.meta_path.insert(0, _Watch(environment.prepared))
+
+
+class _Finder:
+    """Finds modules, and runs them by ``run(module, exec_module)``."""
+
+    def find_spec(self, name, path=None, target=None):
+        if not self.finds(name):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            exec_module = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: self.run(module, exec_module)
+        return spec
+
+
+class _Watch(_Finder):
+    """Prepares the import of MXNet, and joins the three packages after their outermost import."""
+
+    depth = 0
+
+    def __init__(self, prepared):
+        self._prepared = prepared
+
+    def finds(self, name):
+        return name in ('mxnet', 'gluonnlp') or name.startswith('model_zoo.')
+
+    def run(self, module, exec_module):
+        self.depth += 1
+        try:
+            if module.__name__ == 'mxnet':
+                with self._prepared(), importing_mxnet():
+                    exec_module(module)
+            else:
+                exec_module(module)
+        finally:
+            self.depth -= 1
+        if self.depth == 0 and 'mxnet' in sys.modules and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            _join()
+
+
+class _OwnImports(_Finder):
+    """Gives MXNet's modules an ``__import__`` of their own."""
+
+    def finds(self, name):
+        return name.startswith('mxnet.')
+
+    def run(self, module, exec_module):
+        vars(module)['__builtins__'] = _BUILTINS
+        exec_module(module)
+
+
+def _import_for_mxnet(name, globals=None, locals=None, fromlist=(), level=0):
+    """Do what ``__import__`` does, with copies and stand-ins of some modules."""
+    import numpy
+
+    other = _instead_of(name, fromlist) if level == 0 else None
+    if other is not None:
+        return other
+    module = __import__(name, globals, locals, fromlist, level)
+    return _numpy_as_before() if module is numpy else module
+
+
+_BUILTINS = {**vars(builtins), '__import__': _import_for_mxnet}
+
+
 @contextlib.contextmanager
 def importing_mxnet():
-    """Within the context MXNet 1.9.1 finds what NumPy has removed since 1.24.
-
-    MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
-    stays as it is. Libraries that MXNet rarely uses are loaded when it uses them.
-    """
-    import numpy
-    from packaging.version import Version
-
-    copy = _numpy_as_before()
-    # Python 3.12 and later have no distutils
-    versions = types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
-    usual = builtins.__import__
-
-    def import_for_mxnet(name, globals=None, locals=None, fromlist=(), level=0):
-        is_for_mxnet = globals is not None and globals.get('__name__', '').startswith('mxnet')
-        if is_for_mxnet and level == 0:
-            other = versions if name == 'distutils.version' else _instead_of(name, fromlist)
-            if other is not None:
-                return other
-        module = usual(name, globals, locals, fromlist, level)
-        return copy if is_for_mxnet and module is numpy else module
-
-    builtins.__import__ = import_for_mxnet
+    """Within the context MXNet 1.9.1 can be imported."""
+    finder = _OwnImports()
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        builtins.__import__ = usual
+        sys.meta_path.remove(finder)
     sys.modules['mxnet'].nd.NDArray.__array__ = _to_numpy
     if _is_numpy_2():
         _write_scalars_as_before()
 
 
-def mend_gluonnlp():
+def _join():
+    """Load what MXNet and GluonNLP get from this project."""
+    for name in ('optimizer', 'opening', 'zoo'):
+        importlib.import_module(f'model_zoo.{name}')
+    if _is_numpy_2():
+        _mend_gluonnlp()
+
+
+def _mend_gluonnlp():
     """Let `batchify.Pad` and fastText's hashes wrap integers, as before NumPy 2."""
-    if not _is_numpy_2():
-        return
     from gluonnlp.data.batchify import batchify
     from gluonnlp.vocab import subwords
 

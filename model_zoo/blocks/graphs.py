@@ -1,19 +1,15 @@
 """A block's graphs: one for each pattern of inputs."""
 
 import contextlib
-import os
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
-from mxnet.gluon.block import _flatten
 
+from ..environment import set_meanwhile
 from ..layers.graphs import LOCK
+from ..mxnet_private import GRAPH, flatten
 
 __all__ = ['BlockGraphs', 'without_graphs', 'without_subgraphs']
-
-#: Gluon's attributes of a graph
-_GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
-_NO_GRAPH = ((), None, (), None, None)
 
 
 class BlockGraphs(HybridBlock):
@@ -36,11 +32,11 @@ class BlockGraphs(HybridBlock):
         with LOCK:
             options = (getattr(self, name) for name in self.graph_options)
             trains = mx.autograd.is_recording() and mx.autograd.is_training()
-            key = repr(_flatten(inputs, 'input')[1]), trains, *options
+            key = repr(flatten(inputs, 'input')[1]), trains, *options
             if key != self._graph_key:
                 if self._graph_key is not None:
-                    self._graphs[self._graph_key] = [getattr(self, name) for name in _GRAPH]
-                for name, value in zip(_GRAPH, self._graphs.get(key, _NO_GRAPH)):
+                    self._graphs[self._graph_key] = {name: getattr(self, name) for name in GRAPH}
+                for name, value in self._graphs.get(key, GRAPH).items():
                     setattr(self, name, value)
                 self._graph_key = key
             return super()._call_cached_op(*inputs)
@@ -60,16 +56,6 @@ def without_graphs(block):
             part._active = True
 
 
-@contextlib.contextmanager
 def without_subgraphs():
     """Open a context in which executors fuse no operators, as they do on the CPU."""
-    name = 'MXNET_SUBGRAPH_BACKEND'
-    before = os.environ.get(name)
-    os.environ[name] = 'NONE'
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+    return set_meanwhile('MXNET_SUBGRAPH_BACKEND', 'NONE')

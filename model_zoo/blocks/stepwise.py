@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import mxnet as mx
 
+from ..mxnet_private import write_slice
 from ..util.arrays import check_array
 
 __all__ = ['Stepwise']
@@ -108,7 +109,7 @@ def widen(array, axis, size):
     result = mx.nd.zeros(tuple(shape), ctx=array.context, dtype=array.dtype)
     end = [None] * array.ndim
     end[axis] = array.shape[axis]
-    mx.nd._internal._slice_assign(result, array, begin=[None] * array.ndim, end=end, out=result)
+    write_slice(result, array, [None] * array.ndim, end)
     return result
 
 
@@ -116,4 +117,4 @@ def write_at(array, part, axis, position):
     """Write `part`, of size 1 along `axis`, to `position` of `array`."""
     begin, end = [None] * array.ndim, [None] * array.ndim
     begin[axis], end[axis] = position, position + 1
-    mx.nd._internal._slice_assign(array, part, begin=begin, end=end, out=array)
+    write_slice(array, part, begin, end)

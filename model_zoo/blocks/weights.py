@@ -14,7 +14,8 @@ from ..checkpoint.mapping import PADDED
 from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import plain_arrays, write_params
 from ..errors import CheckpointError, UnknownNameError, reporting
-from ..opening import open_model
+from ..families import load_above
+from ..mxnet_private import own_names
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
@@ -70,12 +71,10 @@ class Weights(NamedTuple):
     class_name: str = None
 
 
-def _own_names(block, prefix=''):
-    """Return Gluon's names of a block's parameters, by the attributes alone."""
-    result = {prefix + name: parameter for name, parameter in block._reg_params.items()}
-    for name, child in block._children.items():
-        result.update(_own_names(child, f'{prefix}{name}.'))
-    return result
+def _canonical(name, backbone):
+    """Return our canonical name of a parameter, given its name in a task's block."""
+    prefix = f'{backbone}.' if backbone else ''
+    return name[len(prefix) :] if name.startswith(prefix) else f'^{name}'
 
 
 class BlockFiles:
@@ -102,7 +101,7 @@ class BlockFiles:
         """Return the names in Gluon's files: within another block GluonNLP's names, if any."""
         mapping = self.mappings().get('gluonnlp')
         if not prefix or mapping is None:
-            return _own_names(self, prefix and f'{prefix}.')
+            return own_names(self, prefix and f'{prefix}.')
         result, parameters = {}, self.parameters_by_name()
         for ours, convert, names in mapping.parts(parameters, self.backbone is not None):
             for name, number in names.items():
@@ -117,15 +116,11 @@ class BlockFiles:
         These have no prefix of a backbone; the names of a task's head begin with ``^``.
         """
         names = {}  # a shared parameter is known by its name in the innermost block
-        for name, parameter in _own_names(self).items():
+        for name, parameter in own_names(self).items():
             other = names.get(parameter)
             if other is None or other.count('.') < name.count('.'):
                 names[parameter] = name
-        prefix = f'{self.backbone}.' if self.backbone else ''
-        return {
-            name[len(prefix) :] if name.startswith(prefix) else f'^{name}': parameter
-            for parameter, name in names.items()
-        }
+        return {_canonical(name, self.backbone): each for each, name in names.items()}
 
     @classmethod
     def read_weights(cls, source, config):
@@ -162,9 +157,8 @@ class BlockFiles:
         if family != wanted:
             raise CheckpointError(f'{path} is for the family {family}, not for {wanted}')
         backbone, result = metadata.get('backbone'), {}
-        prefix = f'{backbone}.' if backbone else ''
         for name, value in tensors.items():
-            name = name[len(prefix) :] if name.startswith(prefix) else f'^{name}'
+            name = _canonical(name, backbone)
             convert = PADDED.get(name.rpartition('.ffn.')[2])
             result[name] = convert.load([value], config) if convert else value
         return Weights(path, result, [], metadata.get('class'))
@@ -428,7 +422,10 @@ class BlockFiles:
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
         kwargs.update(ctx=ctx, root=root or cache_dir, format=format, dtype=dtype)
         weights = True if state_dict is None else state_dict
-        return open_model(name_or_dir, cls, weights=weights, tokenizer=False, **kwargs).block
+        opened = load_above('model_zoo.opening').open_model(
+            name_or_dir, cls, weights=weights, tokenizer=False, **kwargs
+        )
+        return opened.block
 
     def own_tokenizer(self):
         """Return the tokenizer of the weights that the block was opened with, or None."""

@@ -79,11 +79,6 @@ class PretrainedEntry:
         """Model and data set in one, as GluonNLP's repository names its files."""
         return f'{self.model}_{self.dataset}'
 
-    @property
-    def vocab_name(self):
-        """Name of the vocabulary in GluonNLP's repository."""
-        return self.vocab or self.dataset
-
 
 _ENTRIES = {}  # (model, data set) -> entry, in the order of their registration
 

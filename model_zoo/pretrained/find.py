@@ -7,11 +7,9 @@ import importlib.util
 import logging
 import os
 
-import gluonnlp
-from mxnet.gluon.model_zoo import model_store
-
 from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
+from ..mxnet_private import VOCABULARY_TABLE, WEIGHTS_TABLE
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import SourceError, check_hash, default_root, download
 from .files import ONNX_NAME, VOCAB_NAMES, Files, files_beside, files_in_folder
@@ -28,8 +26,8 @@ _REPOSITORY = 'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com'
 
 def _tables_of(entry):
     """Return what GluonNLP's tables have: sha1 of weights; sha1, extension, roles of vocabulary."""
-    weights = model_store._model_sha1.get(entry.full_name)
-    return weights, *gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, (None, None, {}))
+    vocabulary = VOCABULARY_TABLE.get(entry.vocab or entry.dataset, (None, None, {}))
+    return WEIGHTS_TABLE.get(entry.full_name), *vocabulary
 
 
 def in_repository(entry):
@@ -58,7 +56,7 @@ def _from_gluonnlp(entry, root, weights, check, is_here=False):
         raise SourceError(problem)
     weights_sha1, vocab_sha1, extension, _ = _tables_of(entry)
     # the vocabulary is small and comes first: a repository that can't be reached shows soon
-    parts = [('dataset/vocab', entry.vocab_name, vocab_sha1, extension)]
+    parts = [('dataset/vocab', entry.vocab or entry.dataset, vocab_sha1, extension)]
     if weights:
         parts.append(('models', entry.full_name, weights_sha1, '.params'))
     repository = (os.environ.get('MXNET_GLUON_REPO') or _REPOSITORY).rstrip('/')

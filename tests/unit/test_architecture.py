@@ -16,12 +16,13 @@ LEVELS = (
     {'app'},
     {'analysis', 'inference', 'tasks'},
     {'training', 'generation', 'onnx'},
+    {'opening', 'zoo'},
     {'blocks'},
-    {'opening', 'registry', 'zoo'},  # which know neither blocks nor families
+    {'registry'},  # which knows neither blocks nor families
     {'tokenization'},
     {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer', 'records'},
     {'util'},
-    {'environment', 'errors', 'families', 'mxnet_import'},
+    {'environment', 'errors', 'families', 'mxnet_import', 'mxnet_private'},
 )
 #: its own files, which none of the rooms imports
 FACES = {'model_zoo'}
@@ -35,8 +36,7 @@ EXCEPTIONS = {
     'model_zoo.app.finetune': {'import_module'},  # a task by its name
     'model_zoo.app.originals': {'import_module'},  # a command's task, once its flags are read
     'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses
-    'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
-    'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
+    'model_zoo.families': {'import_module'},  # of families and of what stands above, by name
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},  # its own format
     'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
