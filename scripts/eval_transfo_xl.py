@@ -60,10 +60,6 @@ class PerplexitySettings(Settings):
             )
 
 
-def parse_arguments(argv=None):
-    return parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
-
-
 def read_texts(args, tokenizer):
     """Return the token ids of the requested texts, by their names."""
     if args.text_file:
@@ -99,7 +95,7 @@ def read_corpus(folder, split, tokenizer):
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
+    args = parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
     ctx = cli.get_ctx(args.gpu)
     make_writable_dir(args.work_dir)
     cli.setup_logging(None if args.no_log else os.path.join(args.work_dir, 'log.txt'))

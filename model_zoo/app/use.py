@@ -29,6 +29,7 @@ from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines
 from ..util.remote import is_file, is_folder, is_url
 from .arguments import engine_of
+from .cli import setup_logging
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +37,11 @@ _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl',
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 
 
-def run_pipeline(task, args, texts, records, **options):
-    """Write the records of a pipeline's results."""
-    made = _open(task, args, **options)
-    write_records(records(made, texts), args.format, args.output)
+def run_pipeline(task, args, records, pairs=False):
+    """Write the records of a pipeline's results for a command's texts."""
+    setup_logging()
+    texts = read_texts(args, pairs)  # bad ones are errors before the model is opened
+    write_records(records(_open(task, args), texts), args.format, args.output)
 
 
 def _open(task, args, **options):
@@ -71,9 +73,9 @@ class Given(NamedTuple):
         return not (self.text if isinstance(self.text, str) else self.text[0]).strip()
 
 
-def read_texts(args, texts, pairs=False):
+def read_texts(args, pairs=False):
     """Read the texts of a command line, and then the texts of its file that aren't blank."""
-    return texts_of(_given(args, texts, pairs))
+    return texts_of(_given(args, pairs))
 
 
 def texts_of(given):
@@ -87,7 +89,8 @@ def texts_of(given):
         logger.warning('%s skipped: the text is blank', in_number(blank, 'rows'))
 
 
-def _given(args, texts, pairs, known=()):
+def _given(args, pairs, known=()):
+    texts = args.texts
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
     if (args.text_column or args.text_pair_column) and args.file is None:
@@ -317,11 +320,12 @@ def _width(text):
 
 def label_texts(args, pairs=False):
     """Write a record for each text of a command."""
+    setup_logging()
     classifier = _open('text-classification', args, max_length=args.max_length)
     known = ()  # the texts' columns in the file that the model was trained on, if it says so
     if args.file and not args.text_column:
         known = classifier.block.config.extras.get('text_columns', ())
-    given, names, like = _given(args, args.texts, pairs, known), {}, None
+    given, names, like = _given(args, pairs, known), {}, None
     if args.file and (is_file(args.file) or is_folder(args.file)):  # a pipe is read only once
         like = args.file
         for row in _rows(args, pairs, known):  # rows of JSON have different columns
