@@ -14,7 +14,6 @@ from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import PretrainingSettings
 
-
 PARTS = 'masked_lm.PretrainingTask', __doc__, 'run_pretraining', 'pretraining.PretrainingTrainer'
 main = training_main(PretrainingSettings, *PARTS)
 
