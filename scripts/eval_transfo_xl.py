@@ -15,6 +15,7 @@ import os
 import numpy as np
 
 from model_zoo.app import cli
+from model_zoo.app.devices import get_ctx
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
 from model_zoo.errors import InputError
@@ -96,7 +97,7 @@ def read_corpus(folder, split, tokenizer):
 
 def main(argv=None):
     args = parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
-    ctx = cli.get_ctx(args.gpu)
+    ctx = get_ctx(args.gpu)
     make_writable_dir(args.work_dir)
     cli.setup_logging(None if args.no_log else os.path.join(args.work_dir, 'log.txt'))
     tokenizer = TransfoXLTokenizer.from_pretrained(args.model_name)

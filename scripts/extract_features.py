@@ -29,6 +29,7 @@ import time
 import numpy as np
 
 from model_zoo.app import cli
+from model_zoo.app.devices import get_ctx
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
 from model_zoo.training.settings import (
@@ -155,7 +156,7 @@ def main(argv=None):
     count = sum(1 for _ in read_lines(args.input_file, args.encoding))
     if not count:
         raise InputError(f'{args.input_file!r} is empty', field='input_file')
-    ctx = cli.get_ctx(args.gpu)
+    ctx = get_ctx(args.gpu)
     options = {'do_lower_case': args.do_lower_case, 'use_pooler': False}
     model, tokenizer = ModelChoice(args, family='bert').build(
         None, ctx, output_all_encodings=True, **options

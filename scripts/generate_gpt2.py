@@ -21,6 +21,7 @@ from model_zoo.app.arguments import (
     engine_of,
     take_model,
 )
+from model_zoo.app.devices import get_ctx
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.files import write_json
 
@@ -99,7 +100,7 @@ class Generator:
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         engine = engine_of(args.engine, args.precision, args.input_file)
-        options = {'precision': args.precision, 'ctx': cli.get_ctx(args.gpu)}
+        options = {'precision': args.precision, 'ctx': get_ctx(args.gpu)}
         self._pipeline = pipeline('text-generation', name, engine=engine, **options)
         self._tokenizer = self._pipeline.tokenizer
         if args.stop is not None:

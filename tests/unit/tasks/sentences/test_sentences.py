@@ -6,7 +6,7 @@ import pytest
 import tiny
 
 import model_zoo
-from model_zoo.app.trainer import Evaluator
+from model_zoo.app.evaluator import Evaluator
 from model_zoo.batches import Batch
 from model_zoo.errors import InputError
 from model_zoo.layers.losses import cosine_error, in_batch_negatives, triplet_loss
