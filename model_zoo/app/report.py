@@ -1,5 +1,6 @@
 """Reports of a run: its results, and from them curves, a page, a card and the log's end."""
 
+import ast
 import contextlib
 import datetime
 import functools
@@ -170,8 +171,8 @@ def write_report(folder, results, is_final=False):
         - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
           or of what ``unit`` says; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
-          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, a row of
-          the dev set for the card's ``widget``, or None
+          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, for the
+          card's ``widget``, if there is a call
         - ``location``, the path or URL of the folder after the run
 
         Its ``examination`` has for each segment what `Task.analyze` found.
@@ -256,6 +257,23 @@ def explain_choice(epochs, best, metric, headline=None):
 
 #: a dev set with fewer examples gets a caution
 FEW_EXAMPLES = 50
+
+
+def example_for(call, own=None):
+    """Return the example of a card, which may be published: of a pipeline's argument, or `own`.
+
+    `call` is the argument in Python, neutral texts. The parts of an example of the user's `own`
+    replace them, in their order; tabs are between them.
+    """
+    usual = ast.literal_eval(call)
+    if not isinstance(usual, dict):
+        texts = [usual] if isinstance(usual, str) else usual
+        usual = dict(zip(('text', 'text_pair'), texts))
+    parts = () if own is None else own.split('\t')
+    example = {**usual, **dict(zip(usual, parts))}
+    if 'choices' in usual and len(parts) > 1:
+        example['choices'] = parts[1:]
+    return example
 
 
 def _caution(results):

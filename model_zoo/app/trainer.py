@@ -23,7 +23,7 @@ from .devices import find_contexts
 from .engines import calibrate, engine_forward, load_exported
 from .evaluator import Evaluator
 from .model_choice import ModelChoice
-from .report import explain_choice, write_eval_results, write_report
+from .report import example_for, explain_choice, write_eval_results, write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -393,6 +393,8 @@ class Trainer(Callback):
         """Return the description of the training that `write_report` takes."""
         task, evaluator = self.task, self.evaluator
         dev, mask = evaluator.dev_sets, self.tokenizer.mask_token or ''
+        call = task.call.replace('{mask}', mask)
+        own = self.settings.example if isinstance(self.settings, kinds.SetSettings) else None
         sizes = {name: len(data.rows) for name, data in self.sets.items() if task.unit}
         return {
             'title': self.title,
@@ -404,8 +406,8 @@ class Trainer(Callback):
             'labels': task.labels and list(task.labels),
             'use': task.use,
             'command': task.command.replace('{mask}', mask),
-            'call': task.call.replace('{mask}', mask),
-            'example': task.example(evaluator.sets[dev[0]].rows) if dev else None,
+            'call': call,
+            'example': call and example_for(call, own),
             'location': self.folder.location(),
         }
 
