@@ -225,7 +225,7 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short, plain=_plain, scores=_scores, with_path=_with_path, in_number=in_number
+        short=_short, plain=_plain, scores=_scores, with_path=with_path, in_number=in_number
     )
     environment.filters.update(
         yaml=functools.partial(yaml.safe_dump, allow_unicode=True, width=math.inf, sort_keys=False),
@@ -332,7 +332,7 @@ def _visible(text):
     return ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _with_path(command):
+def with_path(command):
     """Return a command with the program's path where the shell doesn't find it, to be pasted."""
 
     def path_of(match):

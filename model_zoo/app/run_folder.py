@@ -175,6 +175,15 @@ class RunFolder:
         cure = '`overwrite_output_dir` to replace it, or name another folder'
         raise InputError(f'{self.path!r} {problem}{cure}')
 
+    def check_room(self, needed):
+        """Raise InputError unless the disk has the bytes that a run needs, its files included."""
+        files = filter(pathlib.Path.is_file, pathlib.Path(self.path).rglob('*'))
+        room = shutil.disk_usage(self.path).free + sum(file.stat().st_size for file in files)
+        if room < needed:
+            sizes = f'{room / 1e9:.1f} GB of room, and the run may write {needed / 1e9:.1f}'
+            cure = 'make room, name another folder, or keep fewer `keep_checkpoints`'
+            raise InputError(f'{self.path!r} has {sizes}: {cure}', field='output_dir')
+
     def clear(self):
         """Remove what another training has left."""
         self.checkpoints().clear()

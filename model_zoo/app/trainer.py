@@ -8,6 +8,8 @@ import math
 import os
 import time
 
+import numpy as np
+
 from ..errors import InputError
 from ..inference.engines import make_engine
 from ..pretrained.labels import write_labels
@@ -15,7 +17,7 @@ from ..tasks.labels import name_labels
 from ..training import settings as kinds
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
-from ..training.loop import TrainingLoop
+from ..training.loop import Interrupted, TrainingLoop
 from ..training.updater import freeze_parameters, make_updater
 from ..training.workers import make_workers
 from ..util.display import in_number
@@ -265,9 +267,29 @@ class Trainer(Callback):
         size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
         steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
         logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
-        loop.run()
+        if task.workers.rank == 0:
+            self.check_room()
+        try:
+            loop.run()
+        except Interrupted:
+            if task.workers.rank == 0 and self._is_kept:
+                self.write_so_far()
+            raise
         if task.workers.rank == 0:
             self.write()
+
+    def check_room(self):
+        """Raise InputError unless the disk has room for the files of a training at their most."""
+        settings, size = self.settings, 0
+        for parameter in self.block.collect_params().values():
+            size += math.prod(parameter.shape) * np.dtype(parameter.dtype).itemsize
+        epochs = math.inf if settings.training_steps else math.ceil(settings.epochs)
+        kept = settings.keep_checkpoints
+        files = min(kept + 2, epochs)  # while an epoch is written, the last ones and the best one
+        if self._is_kept:  # `best_model`, and checkpoints, which have two moments, too
+            checkpoints = epochs + self.loop.num_steps // settings.ckpt_interval
+            files += 1 + 3 * min(kept + 1, checkpoints)
+        self.folder.check_room(files * size)
 
     def count_steps(self):
         """Return the number of updates."""
@@ -374,6 +396,19 @@ class Trainer(Callback):
             self._examine()
         self.write_results(is_final=True)
         self.folder.tidy(map(self.path, (state.best['epoch'], len(state.epochs))), settings)
+
+    def write_so_far(self):
+        """Write the best epoch's model, and how far an interrupted training came."""
+        state, results = self.state, self._results
+        results['interrupted'] = {'step': state.step, 'of': self.loop.num_steps}
+        if not state.best:
+            logger.info('no epoch has ended: there is no best_model yet')
+            self.folder.write('results.json', self.settings, state, **results)
+            return
+        self.load_best()
+        self.save(self.folder.file('best_model'))
+        self.write_results()
+        logger.info('best_model is of epoch %d, the best so far', state.best['epoch'])
 
     def _examine(self):
         """Write the predictions of the model as it is, and note its scores and mistakes."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from ..batches.sampling import longest_first
-from ..errors import InputError
+from ..errors import InputError, Where
 from ..tokenization.encoding import UNLIMITED
 from ..tokenization.text_to_ids import GAP
 from ..util.arrays import pad_rows
@@ -148,6 +148,17 @@ class PipelineOptions(CallOptions):
     """Options of a pipeline's calls."""
 
     truncation: Literal[True, 'longest_first'] = True  # transformers', which changes nothing here
+
+
+def _present(items):
+    """Yield items; one that is missing, as None or NaN in a column, is an error with its number."""
+    for number, item in enumerate(items):
+        is_known = isinstance(item, (str, dict, tuple, list))
+        parts = item.values() if isinstance(item, dict) else () if isinstance(item, str) else item
+        if not is_known or any(isinstance(part, float) for part in parts):
+            where = Where('the texts', number, unit='row')
+            raise InputError(f'{item!r:.80} is no text: leave it out, or fill it', where=where)
+        yield item
 
 
 class Pipeline:
@@ -364,7 +375,7 @@ class Pipeline:
 
     def results(self, items, options):
         """Results one by one, in order, with `checked` options; reads the items as needed."""
-        pool, rows, tokens, is_last = [], [], 0, False
+        items, pool, rows, tokens, is_last = _present(items), [], [], 0, False
         count = cut = 0
         try:
             while not is_last:
