@@ -150,7 +150,7 @@ class PipelineOptions(CallOptions):
     truncation: Literal[True, 'longest_first'] = True  # transformers', which changes nothing here
 
 
-def _present(items):
+def present(items):
     """Yield items; one that is missing, as None or NaN in a column, is an error with its number."""
     for number, item in enumerate(items):
         is_known = isinstance(item, (str, dict, tuple, list))
@@ -245,7 +245,7 @@ class Pipeline:
         # a table is an iterable of its columns' names
         if hasattr(inputs, 'columns') or not isinstance(inputs, Iterable):
             raise InputError(f'{self.task} takes a text or texts, not a {type(inputs).__name__}')
-        items = iter(inputs)
+        items = present(inputs)
         results = (self._shown(result, None, options) for result in self.results(items, checked))
         return list(results) if isinstance(inputs, (list, tuple)) else results
 
@@ -375,7 +375,7 @@ class Pipeline:
 
     def results(self, items, options):
         """Results one by one, in order, with `checked` options; reads the items as needed."""
-        items, pool, rows, tokens, is_last = _present(items), [], [], 0, False
+        pool, rows, tokens, is_last = [], [], 0, False
         count = cut = 0
         try:
             while not is_last:
