@@ -146,7 +146,7 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
         is_encoder = trained is None and family.base.__name__ in located.architectures
         if is_encoder and 'language_model' not in able:  # whose head is the embedding
             problem = f'{os.fspath(model)!r} is an encoder, without a head for {task}'
-            cure = 'train one (`zoo --help` lists the commands), or name a model that has it'
+            cure = 'fine-tune it, or name a model that has it'
             raise InputError(f'{problem}: {cure}', field='model')
         opened = open_model(located, able[0], **options)
     return pipeline_class(
