@@ -75,7 +75,7 @@ def _sentences(args):
     yield from args.sentences or ()
     if args.file is None:
         return
-    from model_zoo.app.use import read_file
+    from model_zoo.app.texts import read_file
 
     text = None
     for row in read_file(args.file, args.text_column, encoding=args.encoding):

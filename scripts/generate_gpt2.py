@@ -198,7 +198,7 @@ def interact(generator):
 
 def read_prompts(args):
     """Return the texts of the file that aren't empty."""
-    from model_zoo.app.use import read_file, texts_of
+    from model_zoo.app.texts import read_file, texts_of
 
     texts = list(texts_of(read_file(args.input_file, args.text_column, encoding=args.encoding)))
     if not texts:
@@ -208,7 +208,7 @@ def read_prompts(args):
 
 def write_texts(path, results):
     """Write all samples: a JSON file, or a line for each."""
-    from model_zoo.app.use import write_records
+    from model_zoo.app.writing import write_records
 
     if path.lower().endswith(('.csv', '.tsv', '.jsonl')):
         records = (

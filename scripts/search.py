@@ -30,7 +30,9 @@ def main(argv=None):
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     args = parser.parse_intermixed_args(argv)
     from bert_embedding.embedding import BertEmbedding
-    from model_zoo.app.use import Corpus, read_texts, write_records
+    from model_zoo.app.corpus import Corpus
+    from model_zoo.app.texts import read_texts
+    from model_zoo.app.writing import write_records
     from model_zoo.inference import nearest
 
     cli.setup_logging()

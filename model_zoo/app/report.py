@@ -259,6 +259,28 @@ def explain_choice(epochs, best, metric, headline=None):
 FEW_EXAMPLES = 50
 
 
+def describe_training(trainer):
+    """Return the description of a training that `write_report` takes."""
+    task, dev = trainer.task, trainer.evaluator.dev_sets
+    mask, own = trainer.tokenizer.mask_token or '', getattr(trainer.settings, 'example', None)
+    call = task.call.replace('{mask}', mask)
+    sizes = {name: len(data.rows) for name, data in trainer.sets.items() if task.unit}
+    return {
+        'title': trainer.title,
+        'metric': task.score_name if dev else None,
+        'fitted': task.fitted,
+        'base': task.base,
+        'sizes': dict(sorted(sizes.items(), key=lambda item: item[0] != 'train')),
+        'unit': task.unit,
+        'labels': task.labels and list(task.labels),
+        'use': task.use,
+        'command': task.command.replace('{mask}', mask),
+        'call': call,
+        'example': call and example_for(call, own),
+        'location': trainer.folder.location(),
+    }
+
+
 def example_for(call, own=None):
     """Return the example of a card, which may be published: of a pipeline's argument, or `own`.
 

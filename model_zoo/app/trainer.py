@@ -8,8 +8,6 @@ import math
 import os
 import time
 
-import numpy as np
-
 from ..errors import InputError
 from ..inference.engines import make_engine
 from ..pretrained.labels import write_labels
@@ -25,7 +23,7 @@ from .devices import find_contexts
 from .engines import calibrate, engine_forward, load_exported
 from .evaluator import Evaluator
 from .model_choice import ModelChoice
-from .report import example_for, explain_choice, write_eval_results, write_report
+from .report import describe_training, explain_choice, write_eval_results, write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -268,7 +266,7 @@ class Trainer(Callback):
         steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
         logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
         if task.workers.rank == 0:
-            self.check_room()
+            self.folder.check_room(self.block, settings, loop.num_steps, self._is_kept)
         try:
             loop.run()
         except Interrupted:
@@ -277,19 +275,6 @@ class Trainer(Callback):
             raise
         if task.workers.rank == 0:
             self.write()
-
-    def check_room(self):
-        """Raise InputError unless the disk has room for the files of a training at their most."""
-        settings, size = self.settings, 0
-        for parameter in self.block.collect_params().values():
-            size += math.prod(parameter.shape) * np.dtype(parameter.dtype).itemsize
-        epochs = math.inf if settings.training_steps else math.ceil(settings.epochs)
-        kept = settings.keep_checkpoints
-        files = min(kept + 2, epochs)  # while an epoch is written, the last ones and the best one
-        if self._is_kept:  # `best_model`, and checkpoints, which have two moments, too
-            checkpoints = epochs + self.loop.num_steps // settings.ckpt_interval
-            files += 1 + 3 * min(kept + 1, checkpoints)
-        self.folder.check_room(files * size)
 
     def count_steps(self):
         """Return the number of updates."""
@@ -318,7 +303,11 @@ class Trainer(Callback):
         started = time.perf_counter()
         objective = task.objective(self.model, data)
         seconds = time.perf_counter() - started
-        self._results = {'data': described, **task.results(), 'description': self.describe()}
+        self._results = {
+            'data': described,
+            **task.results(),
+            'description': describe_training(self),
+        }
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         job = Job.of(
@@ -423,28 +412,6 @@ class Trainer(Callback):
         analysis = evaluator.analyze()
         if analysis:
             results['examination'] = analysis
-
-    def describe(self):
-        """Return the description of the training that `write_report` takes."""
-        task, evaluator = self.task, self.evaluator
-        dev, mask = evaluator.dev_sets, self.tokenizer.mask_token or ''
-        call = task.call.replace('{mask}', mask)
-        own = self.settings.example if isinstance(self.settings, kinds.SetSettings) else None
-        sizes = {name: len(data.rows) for name, data in self.sets.items() if task.unit}
-        return {
-            'title': self.title,
-            'metric': task.score_name if dev else None,
-            'fitted': task.fitted,
-            'base': task.base,
-            'sizes': dict(sorted(sizes.items(), key=lambda item: item[0] != 'train')),
-            'unit': task.unit,
-            'labels': task.labels and list(task.labels),
-            'use': task.use,
-            'command': task.command.replace('{mask}', mask),
-            'call': call,
-            'example': call and example_for(call, own),
-            'location': self.folder.location(),
-        }
 
     def write_results(self, is_final=False):
         """Write ``results.json``, ``eval_results.txt`` and the report of the best epoch so far."""
