@@ -21,7 +21,7 @@ from model_zoo.records import is_table_file
 logger = logging.getLogger(__name__)
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     parser = use_parser(__doc__, 'question', 'the questions, each in quotes')
     add = parser.add_argument
     add('--context', metavar='FILE', help='file with the text, or in the form of SQuAD')
@@ -37,11 +37,6 @@ def parse_arguments(argv=None):
         raise InputError('and `text` both name the text: choose one', field='context')
     if args.context is None and args.text is None and not in_table:
         raise InputError('the text is missing: pass `context` FILE, or `text` TEXT')
-    return args
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
     from model_zoo.app.use import run_pipeline
     from model_zoo.tasks.squad import read_squad
     from model_zoo.util.reading import read_lines

@@ -134,16 +134,12 @@ def json_line(number, tokens, vectors, layers):
     return json.dumps({'linex_index': number, 'features': features}) + '\n'
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     for index in reversed(range(len(argv) - 1)):
         if argv[index] == '--layers':  # argparse takes -1,-2 for a flag
             argv[index : index + 2] = [f'--layers={argv[index + 1]}']
-    return parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
+    args = parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
     from model_zoo.app.model_choice import ModelChoice
     from model_zoo.tasks.tables import check_files
 

@@ -186,7 +186,7 @@ class RunFolder:
             math.prod(parameter.shape) * np.dtype(parameter.dtype).itemsize
             for parameter in block.collect_params().values()
         )
-        epochs = math.inf if settings.training_steps else math.ceil(settings.epochs)
+        epochs = num_steps if settings.training_steps else math.ceil(settings.epochs)
         kept = settings.keep_checkpoints
         count = min(kept + 2, epochs)  # while an epoch is written, the last ones and the best one
         if is_kept:  # `best_model`, and checkpoints, which have two moments, too

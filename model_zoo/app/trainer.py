@@ -256,8 +256,10 @@ class Trainer(Callback):
         callbacks = [self, *self._callbacks]
         options = {'early_stop': settings.early_stop, 'num_epochs': self.num_epochs}
         loop = self.make_loop(self.count_steps(), store, callbacks, **options)
-        if task.workers.rank == 0 and settings.overwrite_output_dir:
-            self.folder.clear()
+        if task.workers.rank == 0:
+            self.folder.check_room(self.block, settings, loop.num_steps, self._is_kept)
+            if settings.overwrite_output_dir:
+                self.folder.clear()
         path = loop.resume() if settings.resume else None
         if path is not None:
             logger.info('resuming from %s', path)
@@ -265,8 +267,6 @@ class Trainer(Callback):
         size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
         steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
         logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
-        if task.workers.rank == 0:
-            self.folder.check_room(self.block, settings, loop.num_steps, self._is_kept)
         try:
             loop.run()
         except Interrupted:
