@@ -25,7 +25,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.families import load_exporter
 from model_zoo.inference.engines import make_engine
 from model_zoo.inference.pipeline_base import present
-from model_zoo.inference.vectors import Vectors, Way, nearest, unit_vectors
+from model_zoo.inference.vectors import Vectors, Way, nearest, similarities
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
 from model_zoo.util.choices import LONG_TEXTS, OOV_WAYS, POOLINGS
@@ -185,7 +185,13 @@ class BertEmbedding:
         return (self._words(*result, oov_way, filter_spec_tokens) for result in results)
 
     def sentence_vectors(
-        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
+        self,
+        sentences,
+        pooling=None,
+        normalize=False,
+        prompt=None,
+        prompt_name=None,
+        truncate_dim=None,
     ):
         """Return one vector per sentence.
 
@@ -207,6 +213,9 @@ class BertEmbedding:
             Text to put before each sentence.
         prompt_name : str, optional
             Name of one of the model's prompts; by default its default prompt, if it has one.
+        truncate_dim : int, optional
+            How many numbers of each vector are kept, before `normalize`; by default as many as the
+            model's folder says.
 
         Returns
         -------
@@ -214,7 +223,7 @@ class BertEmbedding:
             float32, shape (sentences, units), in the order of the sentences. A
             sentence-transformers model has the units of its last part.
         """
-        return self._array(sentences, (pooling, normalize, prompt, prompt_name))
+        return self._array(sentences, (pooling, normalize, prompt, prompt_name, truncate_dim))
 
     def encode(
         self,
@@ -225,6 +234,7 @@ class BertEmbedding:
         show_progress_bar: bool | None = None,
         convert_to_numpy: bool = True,
         normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Return vectors of sentences as sentence-transformers' method of this name does.
 
@@ -240,9 +250,11 @@ class BertEmbedding:
             Whether to return an array of shape (sentences, units), otherwise a list of vectors.
         normalize_embeddings : bool
             Whether to scale the vectors to Euclidean length 1, if the model doesn't do that itself.
+        truncate_dim : int, optional
+            How many numbers of each vector are kept; by default as many as the model's folder says.
         """
         texts = [sentences] if isinstance(sentences, str) else sentences
-        options = None, normalize_embeddings, prompt, prompt_name
+        options = None, normalize_embeddings, prompt, prompt_name, truncate_dim
         vectors = self._array(texts, options, show_progress_bar, batch_size)
         if isinstance(sentences, str):
             return vectors[0]
@@ -250,9 +262,10 @@ class BertEmbedding:
 
     def _array(self, sentences, options, has_bar=None, batch_size=None):
         """The vectors of `iter_sentence_vectors` with these options, as an array."""
-        vectors = self.iter_sentence_vectors(sentences, *options, batch_size)
+        vectors = self.iter_sentence_vectors(sentences, *options[:4], batch_size, options[4])
         vectors = list(_with_bar(vectors, sentences, has_bar))
         units = self._pieces.modules_for(options[0] or 'model').units(self.units)
+        units = min(units, options[4] or units)
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(
@@ -263,12 +276,15 @@ class BertEmbedding:
         prompt=None,
         prompt_name=None,
         batch_size=None,
+        truncate_dim=None,
     ):
         """Yield what :meth:`sentence_vectors` returns; reads as :meth:`iter_embedding` does.
 
         `batch_size` is the maximum number of sentences per batch; default: the model's.
         """
-        pooling, options = pooling or 'model', (normalize, prompt, prompt_name)
+        if truncate_dim is not None and (type(truncate_dim) is not int or truncate_dim < 1):
+            raise InputError(f'must be at least 1, not {truncate_dim!r}', field='truncate_dim')
+        pooling, options = pooling or 'model', (normalize, prompt, prompt_name, truncate_dim)
         UnknownNameError.check('pooling', pooling, (*POOLINGS, 'model'))
         way = self._pieces.way(pooling, *options, long_texts=self.long_texts)
         results = self._results(_iterator(sentences), way, batch_size)
@@ -283,8 +299,12 @@ class BertEmbedding:
         about = parts, self.max_seq_length, self.long_texts, self.dtype
         return load_exporter().onnx_graphs.digest_of(self.bert, about)
 
+    def similarity_of(self, pooling=None):
+        """Return how vectors of a pooling are compared: by 'cosine', or as the folder says."""
+        return self._pieces.modules_for(pooling or 'model').similarity
+
     def similarity(self, a, b):
-        """Return the cosines of the vectors of texts.
+        """Return how similar the vectors of texts are: cosines, unless the folder says otherwise.
 
         Parameters
         ----------
@@ -296,8 +316,8 @@ class BertEmbedding:
         np.ndarray, float32
             Shape (texts of `a`, texts of `b`), without the axis of a single str.
         """
-        cosines = unit_vectors(self._vectors(a)) @ unit_vectors(self._vectors(b)).T
-        return cosines[tuple(0 if isinstance(texts, str) else slice(None) for texts in (a, b))]
+        found = similarities(self._vectors(a), self._vectors(b), self.similarity_of())
+        return found[tuple(0 if isinstance(texts, str) else slice(None) for texts in (a, b))]
 
     def search(self, queries, corpus, k=10):
         """Return the texts of a corpus that are most similar to queries.
@@ -315,15 +335,15 @@ class BertEmbedding:
         -------
         list of list of dict
             For each query its `k` best texts, best first: ``corpus_id``, the position in the
-            corpus, and ``score``, the cosine. A single str gives a single list.
+            corpus, and ``score``, the similarity. A single str gives a single list.
         """
         if not isinstance(corpus, np.ndarray):
             vectors = self.iter_sentence_vectors(corpus)
             corpus = iter(lambda: list(itertools.islice(vectors, _SEARCHED_TOGETHER)), [])
-        numbers, cosines = nearest(self._vectors(queries), corpus, k)
+        numbers, scores = nearest(self._vectors(queries), corpus, k, self.similarity_of())
         answers = [
             [{'corpus_id': number, 'score': score} for number, score in zip(*row)]
-            for row in zip(numbers.tolist(), cosines.tolist())
+            for row in zip(numbers.tolist(), scores.tolist())
         ]
         return answers[0] if isinstance(queries, str) else answers
 

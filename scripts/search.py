@@ -48,10 +48,14 @@ def main(argv=None):
 
     built = embedding.digest(args.pooling, args.prompt)
     vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), built, not args.no_cache)
-    numbers, cosines = nearest(list(embed(queries, args.query_prompt)), vectors, args.top_k)
+    asked, similarity = (
+        list(embed(queries, args.query_prompt)),
+        embedding.similarity_of(args.pooling),
+    )
+    numbers, found = nearest(asked, vectors, args.top_k, similarity)
 
     def records():
-        for query, row, scores in zip(queries, numbers.tolist(), cosines.tolist()):
+        for query, row, scores in zip(queries, numbers.tolist(), found.tolist()):
             for number, score in zip(row, scores):
                 line, text = corpus.rows[number]
                 yield {'score': score, 'line': line, 'query': query, 'text': text}

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 import numpy as np
 from pydantic import Field
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
+from ..pretrained.sentence_modules import SentenceModules, activation, modules_of
 from ..util.arrays import sigmoid, softmax
 from ..util.fields import AnyText, Count, Fields, Flag, Text
 from .pipeline_base import Pipeline, PipelineOptions
@@ -230,14 +231,6 @@ class MultipleChoice(TextPairs):
         return {'label': best, 'score': float(scores[best]), 'scores': scores.tolist()}
 
 
-#: classes of torch that a model of sentence-transformers may name for its scores
-ACTIVATIONS = {
-    'Identity': lambda outputs: outputs.astype(np.float64),
-    'Sigmoid': sigmoid,
-    'Tanh': lambda outputs: np.tanh(outputs.astype(np.float64)),
-}
-
-
 class Reranking(TextPairs):
     """Texts sorted by how well they answer a query, by a model that reads each text with the query.
 
@@ -247,7 +240,8 @@ class Reranking(TextPairs):
     number of results, by default all. A pair ``(query, text)`` gives its score, a float.
 
     The model is a classifier with one output. The score is its sigmoid, or the function that the
-    model's configuration names instead.
+    model's folder names instead. The folder's default prompt, or the one of `prompt_name`, precedes
+    the query.
     """
 
     task = 'rerank'
@@ -257,30 +251,39 @@ class Reranking(TextPairs):
         query: AnyText
         documents: list[AnyText]
 
-    def __init__(self, opened, *args, **options):
-        super().__init__(opened, *args, **options)
+    def __init__(self, opened, max_length=None, *args, **options):
+        super().__init__(opened, max_length, *args, **options)
         if self.block.num_labels != 1:
             raise InputError(f'{self.task} needs a model with one output, not {self.labels}')
         extras = self.block.config.extras
         settings = extras.get('sentence_transformers') or {}
         path = settings.get('activation_fn') or extras.get('sbert_ce_default_activation_function')
-        name = str(path or 'Sigmoid').rpartition('.')[2]
-        UnknownNameError.check('activation', name, ACTIVATIONS)
-        self._activate = ACTIVATIONS[name]
+        usual = SentenceModules(steps=(activation(path or 'torch.nn.Sigmoid'),))
+        self._own = modules_of(self.files, 'CrossEncoder') or usual
+        (self._activate,) = self._own.steps or usual.steps
+        if max_length is None:
+            lengths = self.max_length, self._own.max_length
+            self.max_length = min(filter(None, lengths), default=None)
 
     class Options(PipelineOptions):
         top_k: Count | None = None
         return_documents: Flag = False
+        prompt_name: Text | None = None
+
+    def _options(self, given):
+        self._own.prompt(given.prompt_name)  # there is one
+        return given
 
     def _pairs(self, item, options):
         if isinstance(item, (tuple, list)) and len(item) == 2:
-            return [tuple(map(self._text, item))]
-        item = self.Item.read(item)
-        return ((item.query, document) for document in item.documents)
+            item = {'query': self._text(item[0]), 'documents': [self._text(item[1])]}
+        item, prompt = self.Item.read(item), self._own.prompt(options.prompt_name)
+        prepare = str.lower if self._own.lowers else str
+        return ((prepare(prompt + item.query), prepare(each)) for each in item.documents)
 
     def _finish(self, item, rows, outputs, options):
         logits = np.array([score.reshape(()) for (score,) in outputs], np.float32)
-        scores = self._activate(logits).tolist()
+        scores = self._activate(logits.astype(np.float64)).tolist()
         if not isinstance(item, dict):
             return scores[0]
         order = sorted(range(len(scores)), key=lambda number: -scores[number])[: options.top_k]

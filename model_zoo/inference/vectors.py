@@ -9,10 +9,15 @@ from pydantic import Field
 
 from ..batches.windows import even_windows
 from ..errors import InputError
-from ..pretrained.sentence_modules import SentenceModules, modules_of, normalized
+from ..pretrained.sentence_modules import (
+    SIMILARITIES,
+    SentenceModules,
+    modules_of,
+    normalized,
+)
 from ..tokenization.encoding import UNLIMITED
 from ..util.choices import LONG_TEXTS, POOLINGS
-from ..util.fields import AnyText, CallOptions, Fields, Flag
+from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
 from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
@@ -22,8 +27,17 @@ Pooling = Literal[(*POOLINGS, 'model')]
 
 def unit_vectors(vectors):
     """Return vectors, float32, in the last axis, scaled to Euclidean length 1; zeros stay zeros."""
-    vectors = np.asarray(vectors, np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    return normalized(np.asarray(vectors, np.float32))
+
+
+def similarities(a, b, similarity='cosine'):
+    """Return how similar vectors are, one of `SIMILARITIES`, shape (vectors of a, vectors of b)."""
+    if similarity in ('cosine', 'dot'):
+        a, b = map(unit_vectors if similarity == 'cosine' else np.asarray, (a, b))
+        return a @ b.T
+    from scipy.spatial.distance import cdist
+
+    return -cdist(a, b, {'manhattan': 'cityblock'}.get(similarity, similarity)).astype(np.float32)
 
 
 def cosines_of(vectors):
@@ -34,11 +48,12 @@ def cosines_of(vectors):
 class Way(NamedTuple):
     """How texts become vectors: functions of a text, and of its states; None leaves these.
 
-    `given` are the options of a pipeline's call.
+    `similarity` compares the vectors; `given` are the options of a pipeline's call.
     """
 
     prepare: Callable = str
     vector: Callable | None = None
+    similarity: str = SIMILARITIES[0]
     long_texts: str = LONG_TEXTS[0]
     given: CallOptions | None = None
 
@@ -47,6 +62,8 @@ class VectorOptions(PipelineOptions):
     """Options of the calls of pipelines of vectors."""
 
     long_texts: Literal[LONG_TEXTS] = LONG_TEXTS[0]
+    prompt_name: Text | None = None
+    truncate_dim: Count | None = None
 
 
 class Vectors(Pipeline):
@@ -79,7 +96,9 @@ class Vectors(Pipeline):
         own = self.modules or SentenceModules()
         return own if pooling == 'model' else SentenceModules([pooling])
 
-    def way(self, pooling, normalize=False, prompt=None, prompt_name=None, **options):
+    def way(
+        self, pooling, normalize=False, prompt=None, prompt_name=None, truncate_dim=None, **options
+    ):
         """Return the `Way` of a pooling, with a prompt before each text, by default the model's."""
         modules = self.modules_for(pooling)
         prompt = modules.prompt(prompt_name) if prompt is None else prompt
@@ -90,10 +109,10 @@ class Vectors(Pipeline):
             return (prompt + text).lower() if modules.lowers else prompt + text
 
         def vector(states):
-            made = modules.vector(states, skip)
+            made = modules.vector(states, skip)[:truncate_dim]
             return normalized(made) if normalize else made
 
-        return Way(prepare, vector, **options)
+        return Way(prepare, vector, modules.similarity, **options)
 
     def _pairs(self, item, way):
         return [(way.prepare(self._text(item)), None)]
@@ -147,8 +166,10 @@ class FeatureExtraction(Vectors):
     ``return_tensors=True`` returns float32 arrays instead, and `pooling` ('mean', 'cls' or 'max')
     one vector for each text, of shape (units,), which includes the special tokens. With 'model' it
     is the model's own: of a model of sentence-transformers its pooling, dense layers and
-    normalization, with its default prompt; else the mean. ``normalize=True`` scales vectors to
-    length 1. Texts beyond the folder's length are cut, with a warning, or with
+    normalization, with its default prompt, or the one of `prompt_name`; else the mean.
+    `truncate_dim` keeps the first numbers of a vector, by default as many as the folder says.
+    ``normalize=True`` then scales vectors to length 1. With 'none', as by default, the tokens'
+    vectors are returned. Texts beyond the folder's length are cut, with a warning, or with
     ``long_texts='windows'`` read in windows.
     """
 
@@ -156,14 +177,17 @@ class FeatureExtraction(Vectors):
 
     class Options(VectorOptions):
         return_tensors: Flag = False
-        pooling: Pooling | None = None
+        pooling: Pooling | Literal['none'] | None = None
         normalize: Flag = False
 
     def _options(self, given):
         options = {'long_texts': given.long_texts, 'given': given}
-        if given.pooling is None:
+        of_texts = {'prompt_name': given.prompt_name, 'truncate_dim': given.truncate_dim}
+        if given.pooling in (None, 'none'):
+            for name in filter(of_texts.get, of_texts):
+                raise InputError('is for vectors of texts: also give `pooling`', field=name)
             return Way(**options)
-        return self.way(given.pooling, given.normalize, **options)
+        return self.way(given.pooling, given.normalize, **of_texts, **options)
 
     def _answer_size(self, item, rows, way):
         vectors = sum(len(row.input_ids) for row in rows) if way.vector is None else 1
@@ -177,9 +201,9 @@ class FeatureExtraction(Vectors):
 
 
 class SentenceSimilarity(Vectors):
-    """Cosine similarity of a sentence and others.
+    """How similar a sentence and others are: by the cosine, or as the model's folder says.
 
-    For `pooling` and `long_texts` see `FeatureExtraction`.
+    For `pooling`, `long_texts`, `prompt_name` and `truncate_dim` see `FeatureExtraction`.
 
     An item is a dict of ``source_sentence``, a str, and ``sentences``, a list of str; the result is
     a list of floats, one for each sentence. For a pair of texts it is one float.
@@ -196,7 +220,8 @@ class SentenceSimilarity(Vectors):
         pooling: Pooling = 'model'
 
     def _options(self, given):
-        return self.way(given.pooling, long_texts=given.long_texts)
+        names = 'prompt_name', 'truncate_dim', 'long_texts'
+        return self.way(given.pooling, **{name: getattr(given, name) for name in names})
 
     def _pairs(self, item, way):
         sentences = item
@@ -206,17 +231,17 @@ class SentenceSimilarity(Vectors):
         return ((way.prepare(self._text(text)), None) for text in sentences)
 
     def _finish(self, item, rows, outputs, way):
-        vectors = unit_vectors(np.stack(self._of_texts(rows, outputs, way)))
-        similarities = cosines_of(vectors).tolist()
-        return similarities if isinstance(item, dict) else similarities[0]
+        vectors = np.stack(self._of_texts(rows, outputs, way))
+        found = similarities(vectors[1:], vectors[:1], way.similarity)[:, 0].tolist()
+        return found if isinstance(item, dict) else found[0]
 
 
 BLOCK = 4096  # vectors of the corpus whose products are in memory at once
 QUERIES = 1024  # and the queries of those products
 
 
-def nearest(queries, blocks, k):
-    """The vectors of a corpus that are most similar to queries, by their cosine.
+def nearest(queries, blocks, k, similarity=SIMILARITIES[0]):
+    """The vectors of a corpus that are most similar to queries.
 
     Parameters
     ----------
@@ -226,28 +251,31 @@ def nearest(queries, blocks, k):
         thousand vectors.
     k : int
         The number of results per query.
+    similarity : str
+        'cosine', 'dot', or minus the distance: 'euclidean', 'manhattan'.
 
     Returns
     -------
     numbers : numpy.ndarray, shape (queries, min(k, corpus)), int64
         Positions in the corpus, nearest first.
-    cosines : numpy.ndarray, of the same shape, float32
+    scores : numpy.ndarray, of the same shape, float32
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise InputError(f'k is {k!r}; it must be an integer of at least 1')
-    queries, start = unit_vectors(queries), 0
+    queries, start = np.asarray(queries, np.float32), 0
     numbers = np.empty((len(queries), 0), np.int64)
-    cosines = np.empty((len(queries), 0), np.float32)
+    scores = np.empty((len(queries), 0), np.float32)
     for block in [blocks] if isinstance(blocks, np.ndarray) else blocks:
         for first in range(0, len(block), BLOCK):
-            part = unit_vectors(block[first : first + BLOCK]).T
+            part = np.asarray(block[first : first + BLOCK], np.float32)
             some = (queries[at : at + QUERIES] for at in range(0, len(queries), QUERIES))
-            columns, values = map(np.concatenate, zip(*(_best(each @ part, k) for each in some)))
+            found = (_best(similarities(each, part, similarity), k) for each in some)
+            columns, values = map(np.concatenate, zip(*found))
             numbers = np.concatenate([numbers, columns + start], axis=1)
-            order, cosines = _best(np.concatenate([cosines, values], axis=1), k)
+            order, scores = _best(np.concatenate([scores, values], axis=1), k)
             numbers = np.take_along_axis(numbers, order, axis=1)
-            start += part.shape[1]
-    return numbers, cosines
+            start += len(part)
+    return numbers, scores
 
 
 def _best(scores, k):

@@ -6,18 +6,20 @@ import glob
 import math
 import os
 import shutil
+from typing import Any, Literal
 
 import numpy as np
 
 from ..checkpoint.readers import kept_sums, read_tensors, weights_in_folder
 from ..checkpoint.tensor_files import write_safetensors
 from ..errors import CheckpointError, InputError, UnknownNameError, reporting
-from ..util.arrays import pool
+from ..util.arrays import pool, sigmoid
+from ..util.fields import Count
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
 from .files import MODULES_NAME, SENTENCE_CONFIGS, TOKENIZER_CONFIG, modules_in_folder
 
-__all__ = ['SentenceModules', 'modules_of', 'write_sentence_modules']
+__all__ = ['SIMILARITIES', 'SentenceModules', 'modules_of', 'write_sentence_modules']
 
 #: ways to make one vector of many, in the order in which several are joined
 _MODES = {
@@ -28,11 +30,67 @@ _MODES = {
     'weightedmean': 'pooling_mode_weightedmean_tokens',
     'lasttoken': 'pooling_mode_lasttoken',
 }
+#: classes of torch that a model may name for its layers and scores
 _ACTIVATIONS = {
     'Identity': lambda x: x,
     'Tanh': np.tanh,
     'ReLU': lambda x: np.maximum(x, 0),
-    'Sigmoid': lambda x: 1 / (1 + np.exp(-x)),
+    'Sigmoid': sigmoid,
+}
+#: how similar two vectors are
+SIMILARITIES = ('cosine', 'dot', 'euclidean', 'manhattan')
+_FOLDER_CONFIG = 'config_sentence_transformers.json'
+
+
+def _transformer_fields(task, output, name):
+    method = dict[Literal['method', 'method_output_name'], Literal['forward', output]]
+    return {
+        'max_seq_length': Any,
+        'do_lower_case': bool,
+        'unpad_inputs': bool,  # saves time only
+        'transformer_task': Literal[task],
+        'modality_config': dict[Literal['text'], method],
+        'module_output_name': Literal[name],
+    }
+
+
+_OF_ALL = {'__version__': Any, 'prompts': dict[str, str | None], 'default_prompt_name': str}
+_NAMES = {'module_input_name': str, 'module_output_name': str}
+#: kind of a part, or of a model -> fields of its file, with the values that are read or change
+#: nothing; all others are refused
+_FIELDS = {
+    'SentenceTransformer': {
+        **_OF_ALL,
+        'model_type': Literal['SentenceTransformer'],
+        'similarity_fn_name': Literal[SIMILARITIES],
+        'truncate_dim': Count,
+    },
+    'CrossEncoder': {
+        **_OF_ALL,
+        'model_type': Literal['CrossEncoder'],
+        'activation_fn': str,
+        'keep_in_fp32_modules': list[str],  # MXNet's float32 does
+    },
+    'Transformer': _transformer_fields(
+        'feature-extraction', 'last_hidden_state', 'token_embeddings'
+    ),
+    'Classifier': _transformer_fields('sequence-classification', 'logits', 'scores'),
+    'Pooling': {
+        'word_embedding_dimension': int,
+        'embedding_dimension': int,
+        'pooling_mode': Any,
+        'include_prompt': bool,
+        **dict.fromkeys(_MODES.values(), bool),
+    },
+    'Dense': {
+        **dict.fromkeys(('in_features', 'out_features'), int),
+        **dict.fromkeys(('bias', 'use_residual'), bool),
+        'activation_function': str,
+        **_NAMES,
+    },
+    'Normalize': _NAMES,
+    'LayerNorm': {'dimension': int},
+    'Dropout': {'dropout': float},
 }
 _TINY = 1e-12
 
@@ -43,14 +101,22 @@ class SentenceModules:
 
     Parameters
     ----------
-    steps : sequence of callable
-        ``step(vector) -> vector``, one after the other.
+    steps, token_steps : sequence of callable
+        ``step(vector) -> vector``, one after the other; of a cross-encoder, of its score. Those of
+        the tokens come before the pooling.
     prompts : dict of str to str
         Name -> the text that precedes a sentence.
+    truncate_dim : int, optional
+        How many of a vector's numbers are kept.
+    similarity : str
+        One of `SIMILARITIES`.
     """
 
     modes: tuple = ('mean',)
     steps: tuple = ()
+    token_steps: tuple = ()
+    truncate_dim: int | None = None
+    similarity: str = SIMILARITIES[0]
     max_length: int | None = None
     lowers: bool = False
     prompts: dict = dataclasses.field(default_factory=dict)
@@ -67,16 +133,20 @@ class SentenceModules:
     def vector(self, states, skip=0):
         """Return a sentence's vector from the states, (tokens, units), of all its tokens."""
         skip = 0 if self.counts_prompt else min(skip, len(states) - 1)
+        for step in self.token_steps:
+            states = step(states)
         vector = np.concatenate([pool(states, mode, skip) for mode in self.modes])
         for step in self.steps:
             vector = step(vector)
-        return vector
+        return vector[: self.truncate_dim]
 
     @property
     def pooling(self):
         """The pooling, if there is nothing else but normalization; InputError otherwise."""
-        if len(self.modes) > 1 or any(step is not normalized for step in self.steps):
-            raise InputError('several poolings, or a dense layer, cannot be part of a block')
+        steps = [*self.token_steps, *(step for step in self.steps if step is not normalized)]
+        if len(self.modes) > 1 or steps or self.truncate_dim:
+            problem = 'several poolings, a layer, or `truncate_dim` cannot be part of a block'
+            raise InputError(problem)
         return self.modes[0]
 
     def units(self, units):
@@ -85,9 +155,9 @@ class SentenceModules:
             return len(self.vector(np.zeros((1, units), np.float32)))
 
 
-def normalized(vector):
-    """Return a vector scaled to Euclidean length 1."""
-    return vector / max(np.linalg.norm(vector), _TINY)
+def normalized(vectors):
+    """Return vectors, in the last axis, scaled to Euclidean length 1; zeros stay zeros."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), _TINY)
 
 
 #: data set of the catalogue, whose weights also come without the files that say the rest -> modules
@@ -97,33 +167,74 @@ KNOWN = {
 }
 
 
-def modules_of(files):
-    """Return the modules of a model's `Files`; None if it isn't one of sentence-transformers."""
+def modules_of(files, kind='SentenceTransformer'):
+    """Return the modules of a model's `Files`; None if it isn't one of sentence-transformers.
+
+    A model of the other `kind`, 'CrossEncoder', has the function of its scores as its only step.
+    """
     if files.modules is None or files.modules in KNOWN:
         return KNOWN.get(files.modules)
     folder = files.modules
+    said = _fields_in(folder, _FOLDER_CONFIG).get('model_type', kind)
+    if {said, kind} == {'SentenceTransformer', 'CrossEncoder'}:
+        return None
+    model = _fields_in(folder, _FOLDER_CONFIG, kind)
     first, *modules = modules_in_folder(folder)
-    options, steps = {}, []
+    options, steps, token_steps = {}, [], []
     for module in modules:
-        path = os.path.join(folder, module.path)
-        if module.kind == 'Pooling' and not options and not steps:
-            options = _read_pooling(path)
-        elif module.kind == 'Dense' and options:
-            steps.append(_read_dense(path))
-        elif module.kind == 'Normalize' and options:
-            steps.append(normalized)
-        elif module.kind != 'Dropout':
+        path, is_vector = os.path.join(folder, module.path), 'modes' in options
+        is_second = module.kind == 'Pooling' and is_vector
+        if module.kind not in _STEPS or is_second or kind == 'CrossEncoder':
             raise InputError(f'the part {module.kind} of {folder!r} is not supported here')
-    settings = _settings(folder, os.path.join(folder, first.path))
-    return SentenceModules(steps=tuple(steps), **options, **settings)
+        fields = _fields_in(path, 'config.json', module.kind)
+        if module.kind == 'Pooling':
+            options = _read_pooling(path, fields)
+            continue
+        wanted = 'sentence_embedding' if is_vector else 'token_embeddings'
+        for name in _NAMES:
+            found = fields.get(name) or fields.get('module_input_name') or 'sentence_embedding'
+            if found != wanted and module.kind != 'Dropout':
+                problem = f'of {path!r} is {found!r:.80}: only {wanted} is supported here'
+                raise InputError(problem, field=name)
+        (steps if is_vector else token_steps).append(_STEPS[module.kind](path, fields))
+    if kind == 'CrossEncoder':
+        steps = [activation(model['activation_fn'])] if model.get('activation_fn') else []
+    transformer = 'Classifier' if kind == 'CrossEncoder' else 'Transformer'
+    options.update(_settings(os.path.join(folder, first.path), transformer))
+    return SentenceModules(
+        steps=tuple(filter(None, steps)),
+        token_steps=tuple(filter(None, token_steps)),
+        prompts=model.get('prompts') or {},
+        default_prompt=model.get('default_prompt_name'),
+        truncate_dim=model.get('truncate_dim'),
+        similarity=model.get('similarity_fn_name') or SIMILARITIES[0],
+        **options,
+    )
 
 
-def _fields_in(folder, name):
-    return read_json(os.path.join(folder, name), shape=dict, default={})
+def activation(name):
+    """Return the function that a class of torch, by its full name, computes."""
+    package, _, short = str(name).rpartition('.')
+    known = _ACTIVATIONS if package.startswith('torch.nn') else ()
+    UnknownNameError.check('activation function', short if known else name, known)
+    return _ACTIVATIONS[short]
 
 
-def _read_pooling(folder):
-    fields = _fields_in(folder, 'config.json')
+def _fields_in(folder, name, kind=None):
+    """Read the file of a part or a model; with its `kind`, its fields are checked."""
+    path = os.path.join(folder, name)
+    fields = read_json(path, shape=dict, default={})
+    for field, value in fields.items() if kind else ():
+        if value is not None:
+            if field not in _FIELDS[kind]:
+                problem = f'is {value!r:.80} in {path!r}, which is not supported here'
+                raise InputError(problem, field=field)
+            with reporting(f'`{field}` of {path!r} is not supported here', errors=ValueError):
+                check_json(value, _FIELDS[kind][field])
+    return fields
+
+
+def _read_pooling(folder, fields):
     modes = fields.get('pooling_mode')
     if modes is None:
         modes = [mode for mode, name in _MODES.items() if fields.get(name)] or ['mean']
@@ -133,43 +244,62 @@ def _read_pooling(folder):
     return {'modes': tuple(modes), 'counts_prompt': fields.get('include_prompt', True)}
 
 
-def _read_dense(folder):
-    fields = _fields_in(folder, 'config.json')
-    source = fields.get('module_input_name', 'sentence_embedding')
-    target = fields.get('module_output_name') or source
-    name = str(fields.get('activation_function', 'Tanh')).rpartition('.')[2]
-    if name not in _ACTIVATIONS or (source, target) != ('sentence_embedding',) * 2:
-        raise InputError(f'the layer in {folder!r}, {name} of {source}, is not supported')
+def _read_weights(folder, *names):
+    """Read the arrays of a layer, float32; the first must be there, the others may be 0."""
     path = weights_in_folder(folder) or os.path.join(folder, 'model.safetensors')
     tensors, _ = read_tensors(path)
-    if 'linear.weight' not in tensors:
-        raise CheckpointError(f'{path!r} is not a dense layer')
-    weight = tensors['linear.weight'].astype(np.float32)
-    bias = tensors.get('linear.bias', np.zeros(weight.shape[0])).astype(np.float32)
-    return functools.partial(_dense, weight, bias, name)
+    if names[0] not in tensors:
+        raise CheckpointError(f'{path!r} has no {names[0]}')
+    return [np.asarray(tensors.get(name, 0), np.float32) for name in names]
 
 
-def _dense(weight, bias, activation, vector):
-    return _ACTIVATIONS[activation](weight @ vector + bias)
+def _read_dense(folder, fields):
+    function = activation(fields.get('activation_function', 'torch.nn.Tanh'))
+    weight, bias = _read_weights(folder, 'linear.weight', 'linear.bias')
+    residual = None
+    if fields.get('use_residual'):
+        residual = np.eye(len(weight), dtype=np.float32)
+        if weight.shape != residual.shape:
+            (residual,) = _read_weights(folder, 'residual.weight')
+    return functools.partial(_dense, weight, bias, residual, function)
 
 
-def _settings(folder, transformer):
+def _dense(weight, bias, residual, function, vectors):
+    made = function(vectors @ weight.T + bias).astype(np.float32)
+    return made if residual is None else made + vectors @ residual.T
+
+
+def _read_layer_norm(folder, fields):
+    return functools.partial(_layer_norm, *_read_weights(folder, 'norm.weight', 'norm.bias'))
+
+
+def _layer_norm(weight, bias, vectors):
+    deviations = vectors - vectors.mean(axis=-1, keepdims=True)
+    variance = (deviations**2).mean(axis=-1, keepdims=True)
+    return deviations / np.sqrt(variance + 1e-5) * weight + bias
+
+
+#: kind of a part -> ``step(path, fields)``, which reads it
+_STEPS = {
+    'Pooling': _read_pooling,
+    'Dense': _read_dense,
+    'Normalize': lambda path, fields: normalized,
+    'LayerNorm': _read_layer_norm,
+    'Dropout': lambda path, fields: None,
+}
+
+
+def _settings(transformer, kind):
     """Return how sentences are prepared for the first part, in the folder `transformer`."""
-    found = (_fields_in(transformer, name) for name in SENTENCE_CONFIGS)
+    found = (_fields_in(transformer, name, kind) for name in SENTENCE_CONFIGS)
     fields = next(filter(None, found), {})
     length = fields.get('max_seq_length')
     if length is None:
         length = _fields_in(transformer, TOKENIZER_CONFIG).get('model_max_length')
-    model = _fields_in(folder, 'config_sentence_transformers.json')
-    shape = {'prompts': dict[str, str | None] | None, 'default_prompt_name': str | None}
-    with reporting(f'cannot read the prompts in {folder!r}', errors=ValueError):
-        check_json(model, shape)
     is_number = isinstance(length, (int, float)) and -math.inf < length < math.inf
     return {
         'max_length': int(length) if is_number else None,
         'lowers': bool(fields.get('do_lower_case')),
-        'prompts': model.get('prompts') or {},
-        'default_prompt': model.get('default_prompt_name'),
     }
 
 
@@ -180,7 +310,7 @@ def copy_sentence_modules(files, folder):
     """
     source, own = files.modules, modules_of(files)
     content = read_json(os.path.join(source, MODULES_NAME))
-    sources = [os.path.join(source, 'config_sentence_transformers.json')]
+    sources = [os.path.join(source, _FOLDER_CONFIG)]
     for module in content[1:]:
         sources += glob.glob(os.path.join(glob.escape(source), module['path'], '*'))
     paths = []
