@@ -265,7 +265,7 @@ class BertEmbedding:
         vectors = self.iter_sentence_vectors(sentences, *options[:4], batch_size, options[4])
         vectors = list(_with_bar(vectors, sentences, has_bar))
         units = self._pieces.modules_for(options[0] or 'model').units(self.units)
-        units = min(units, options[4] or units)
+        units = len(vectors[0]) if vectors else min(units, options[4] or units)
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(

@@ -120,7 +120,7 @@ def _encoder(block):
     with standard_operators():
         traced = block(**{**variables, 'valid_length': Mask([variables['valid_length']])})
     symbol = mx.sym.Group(flatten(traced))
-    outputs = _output_names(block)
+    outputs = output_names(block)
     symbol = mx.sym.Group(list(symbol)[: len(outputs)])  # without a decoder's keys and values
     return Graph(
         symbol,
@@ -130,7 +130,8 @@ def _encoder(block):
     )
 
 
-def _output_names(block):
+def output_names(block):
+    """Return the names of the outputs of a block's file."""
     if block is not block.base:
         name = type(block).__name__
         return next(names for end, names in OUTPUTS.items() if name.endswith(end))

@@ -16,7 +16,7 @@ import mxnet as mx
 
 from .errors import CheckpointError, InputError, ZooError, reporting
 from .pretrained import Files, find_files, get_entry, names_files, no_configuration, resolve
-from .pretrained.files import GENERATION_CONFIG, ONNX_NAME
+from .pretrained.files import GENERATION_CONFIG
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
 from .registry import Family, find_family
@@ -91,6 +91,7 @@ def locate(
     format=None,
     root=None,
     exported=False,
+    file_name=None,
 ):
     """Find out what a model is, and where its files are.
 
@@ -114,7 +115,9 @@ def locate(
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
     if names_files(name):
         vocab = vocab and vocab_file is None
-        files = find_files(None, None, root, name, weights is True, vocab, format, exported)
+        files = find_files(
+            None, None, root, name, weights is True, vocab, format, exported, file_name
+        )
         if path is not None:
             other = find_files(path=path, root=root, vocab=False)
             files = dataclasses.replace(files, weights=other.weights)
@@ -142,7 +145,7 @@ def locate(
 #: keywords of `locate` that `open_model` has, too
 WHERE = frozenset(
     ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root', 'exported')
-)
+) | {'file_name'}
 
 
 def _best_fit(blocks, weights):
@@ -191,6 +194,7 @@ def open_model(
     ctx: Any = None,
     root: str | os.PathLike | None = None,
     exported: bool = False,
+    file_name: str | None = None,
     dtype: Any = 'float32',
     **options: Any,
 ) -> Opened:
@@ -241,6 +245,8 @@ def open_model(
     exported : bool
         Whether a folder of an exported ONNX file will do. Its block has no parameters, but names
         the file for `model_zoo.inference.make_engine`.
+    file_name : str, optional
+        The ONNX file to take, of several in a folder and its subfolder ``onnx``: needs `exported`.
     dtype : str, type or numpy.dtype
         Precision of the block, whatever precision the weights have; see `ZooBlock.cast`.
     **options
@@ -285,6 +291,7 @@ def open_model(
             format=format,
             root=root,
             exported=exported,
+            file_name=file_name,
         )
     family, files, file = located.family, located.files, None
     source = files.weights if state_dict is None else state_dict
@@ -300,7 +307,7 @@ def open_model(
     config, options = configure(located, vocab, options, task)
     named = list(config.extras.get('architectures') or ())
     block_class = family.zoo_block if task is None else family.block_class(task)
-    if state_dict is None and os.path.basename(source or '') == ONNX_NAME:
+    if state_dict is None and (source or '').endswith('.onnx'):
         block_class = block_class if task else family.block_class(next(iter(named), None))
         block = block_class(config, **options)
         block.onnx_file = source

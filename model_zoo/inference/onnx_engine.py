@@ -34,12 +34,26 @@ logger = logging.getLogger(__name__)
 
 #: most bytes of the files that are kept for engines
 MOST_BYTES = 20 * 10**9
+#: names that programs give the inputs of an encoder -> ours
+_GIVEN = {'segment_ids': 'token_type_ids', 'input_mask': 'attention_mask'}
+_GIVEN.update((name, name) for name in ('input_ids', *_GIVEN.values(), 'position_ids'))
+#: outputs of which a backbone's file needs one: states, or vectors of texts
+_OF_BACKBONES = 'last_hidden_state', 'token_embeddings', 'sentence_embedding'
+
+
+class Port(NamedTuple):
+    """An input of a file: its sizes, not an int where any will do, and its type of NumPy."""
+
+    shape: tuple
+    dtype: str
 
 
 class OnnxEngine(Engine):
-    """Runs an ONNX file with the inputs that `export.export_onnx` gives it.
+    """Runs an ONNX file with inputs and outputs as `export.export_onnx` names them, or optimum.
 
-    A subclass has ``_open()``, which loads the file, and returns its `inputs` and `outputs`.
+    A subclass has ``_open()``, which loads the file, and returns its inputs, each a `Port` by its
+    name, and the names of its outputs. With the `block` that the file stands for, `outputs` are
+    the block's; a file that hasn't these, or has other inputs, is refused.
     """
 
     library = None  #: its name in messages
@@ -54,8 +68,26 @@ class OnnxEngine(Engine):
         problem = f'{self.library} cannot load {path!r}'
         # the libraries' own classes have no common base
         with reporting(problem, error_class=CheckpointError, errors=Exception):
-            self.inputs, self.outputs = self._open()
+            self.inputs, found = self._open()
+        self.outputs = found if block is None else self._check(block, found)
         self.pools = self.outputs == ['sentence_embedding']
+        self._first_position = getattr(block and block.config, 'first_position', 0)
+
+    def _check(self, block, found):
+        """Return the block's outputs; InputError if the file is for another task, or lacks axes."""
+        for name, port in self.inputs.items():
+            if name not in _GIVEN:
+                raise InputError(f'{self.path!r} has an input {name!r}, which is unknown here')
+            if any(isinstance(size, int) for size in port.shape):
+                raise InputError(f'{name} of {self.path!r} has the fixed shape {port.shape}')
+        wanted = load_exporter().onnx_graphs.output_names(block)
+        if {*wanted} <= {*found}:
+            return wanted
+        of_backbone = [name for name in _OF_BACKBONES if name in found]
+        if block is block.base and of_backbone:
+            return of_backbone[:1]
+        names = f'{", ".join(found)}; {type(block).__name__} has {", ".join(wanted)}'
+        raise InputError(f'{self.path!r} has the outputs {names}: is it for another task?')
 
     @classmethod
     def of(cls, block, precision='float32'):
@@ -74,17 +106,20 @@ class OnnxEngine(Engine):
 
     def feed(self, words, token_types, valid_length):
         """The file's inputs by their names; see `run`."""
-        mask = np.arange(words.shape[1]) < valid_length[:, None]
-        given = {'input_ids': words, 'token_type_ids': token_types, 'attention_mask': mask}
+        places = np.broadcast_to(np.arange(words.shape[1]), words.shape)
+        given = {'input_ids': words, 'token_type_ids': token_types}
+        given['attention_mask'] = places < valid_length[:, None]
+        given['position_ids'] = places + self._first_position
         feed = {}
-        for name, shape in self.inputs.items():
-            array = given[name].astype(np.int64)
+        for name, port in self.inputs.items():
+            array = given[_GIVEN[name]].astype(port.dtype)
             # each choice is a separate text
-            feed[name] = array if len(shape) == 2 else array[:, None]
+            feed[name] = array[:, None] if len(port.shape) == 3 else array
         return feed
 
     def _as_states(self, outputs):
         """Return a text's vector like the state of its only token, if the file computes vectors."""
+        outputs = [np.asarray(array, np.float32) for array in outputs]
         return [np.expand_dims(array, 1) for array in outputs] if self.pools else outputs
 
 
@@ -119,6 +154,12 @@ def _evict(folder, newest):
             size -= state.st_size
 
 
+def _dtype(kind):
+    """NumPy's type of ONNX Runtime's, such as ``tensor(int64)``; its float is 32 bits long."""
+    kind = kind[len('tensor(') : -1]
+    return np.dtype('float32' if kind == 'float' else kind)
+
+
 class OnnxRuntimeEngine(OnnxEngine):
     """Runs an ONNX file with ONNX Runtime; see `OnnxEngine`."""
 
@@ -134,14 +175,17 @@ class OnnxRuntimeEngine(OnnxEngine):
         self.session = onnxruntime.InferenceSession(
             self.path, options, providers=['CPUExecutionProvider']
         )
-        inputs = {tensor.name: tuple(tensor.shape) for tensor in self.session.get_inputs()}
+        inputs = {
+            each.name: Port(tuple(each.shape), _dtype(each.type))
+            for each in self.session.get_inputs()
+        }
         return inputs, [tensor.name for tensor in self.session.get_outputs()]
 
     def run(self, words, token_types, valid_length):
         feed = self.feed(words, token_types, valid_length)
         # several threads may run a session, but each run takes all processors
         with self.lock:
-            return self._as_states(self.session.run(None, feed))
+            return self._as_states(self.session.run(self.outputs, feed))
 
 
 # by default OpenVINO computes float32 in bfloat16 where the processor has AMX, and keeps the keys
@@ -186,9 +230,9 @@ class OpenVINOEngine(OnnxEngine):
         return inputs, _names(self.model.outputs)
 
     def _compile(self, core, config):
-        """Return the compiled model, and the shapes of the file's inputs by their names."""
+        """Return the compiled model, and the file's inputs by their names."""
         model = core.compile_model(self.path, 'CPU', config)
-        return model, _shapes(model.inputs)
+        return model, _ports(model.inputs)
 
     def run(self, words, token_types, valid_length):
         if not hasattr(self._local, 'request'):
@@ -201,15 +245,16 @@ class OpenVINOEngine(OnnxEngine):
         more = [(0, 0), (0, padding)]
         feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
         outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
-        return self._as_states(
-            [array[_cut(tensor, length)] for array, tensor in zip(outputs, self.model.outputs)]
-        )
+        tensors = dict(zip(_names(self.model.outputs), zip(outputs, self.model.outputs)))
+        results = map(tensors.get, self.outputs)
+        return self._as_states([array[_cut(tensor, length)] for array, tensor in results])
 
 
-def _shapes(tensors):
+def _ports(tensors):
     return {
-        tensor.node.friendly_name: tuple(
-            size.get_length() if size.is_static else None for size in tensor.partial_shape
+        tensor.node.friendly_name: Port(
+            tuple(size.get_length() if size.is_static else None for size in tensor.partial_shape),
+            tensor.element_type.to_dtype(),
         )
         for tensor in tensors
     }
@@ -238,6 +283,14 @@ class _GenerationEngine(OnnxEngine):
         super().__init__(path, precision, block)
         self.language_model = self
 
+    def _check(self, block, found):
+        pasts = {name for name in self.inputs if name.startswith('past_key_values.')}
+        odd = {*self.inputs} - pasts - {'input_ids', 'attention_mask', 'position_ids'}
+        if odd or not pasts or 'logits' not in found:
+            names = ', '.join(sorted(odd or found))
+            raise InputError(f'{self.path!r} cannot continue texts: it has {names}, and no past')
+        return found
+
     def collect_params(self):
         """No parameter of MXNet's, so the texts are on the CPU."""
         return {}
@@ -263,8 +316,8 @@ class _GenerationEngine(OnnxEngine):
     def _run_texts(self, words, lengths):
         """Scores of whole texts, padded on the right, and the past of the next call."""
         before = {  # no keys
-            name: np.zeros((len(words), shape[1], 0, shape[3]), np.float32)
-            for name, shape in self.inputs.items()
+            name: np.zeros((len(words), port.shape[1], 0, port.shape[3]), np.float32)
+            for name, port in self.inputs.items()
             if name.startswith('past_key_values')
         }
         mask = np.arange(words.shape[1]) < lengths[:, None]
@@ -273,7 +326,9 @@ class _GenerationEngine(OnnxEngine):
 
     def _run(self, words, mask, positions, past):
         feed = {'input_ids': words, 'attention_mask': mask, 'position_ids': positions}
-        feed = {name: np.ascontiguousarray(array, np.int64) for name, array in feed.items()}
+        feed = {
+            name: np.ascontiguousarray(feed[name], np.int64) for name in feed.keys() & self.inputs
+        }
         return self._compute(feed, past)
 
     # An engine's `past_of(arrays, old)` makes the past for `_compute` from arrays by the names of
@@ -325,7 +380,7 @@ class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
 
         model = core.read_model(self.path)
         names = [name for name in _names(model.outputs) if name != 'logits']
-        kept, inputs = {_input_of(name): name for name in names}, _shapes(model.inputs)
+        kept, inputs = {_input_of(name): name for name in names}, _ports(model.inputs)
         apply_make_stateful_transformation(model, kept)
         self._variables = {name + output: name for name, output in kept.items()}
         return core.compile_model(model, 'CPU', config), inputs

@@ -78,8 +78,9 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
         'sentence-similarity', 'multiple-choice', 'next-sentence', 'zero-shot-classification',
         'rerank' (or 'text-ranking'). Or a folder or name of a model, for its own task.
     model : str, optional
-        Folder or name of a model; the folder of an exported ONNX file, too. Tasks that need no
-        fine-tuning have a default model.
+        Folder or name of a model; an exported ONNX file or its folder, too, also as others write
+        them (``onnx/model.onnx``), of which `file_name` chooses one. Tasks that need no fine-tuning
+        have a default model.
     engine, precision : str
         What runs the model, and its precision; see `make_engine`.
     ctx : mx.Context, optional

@@ -1,5 +1,6 @@
 """Vectors of texts, how similar texts are, and the nearest of many."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple
@@ -84,6 +85,10 @@ class Vectors(Pipeline):
     def __init__(self, opened, max_length=None, *args, **options):
         super().__init__(opened, max_length, *args, **options)
         self.modules = modules_of(self.files)
+        if self.modules and self.engine.pools:  # the file has all parts
+            self.modules = dataclasses.replace(
+                self.modules, modes=('mean',), steps=(), token_steps=()
+            )
         own = self.modules_for('model')
         own.units(self.block.config.units)  # they fit together
         if max_length is None:

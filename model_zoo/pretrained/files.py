@@ -63,6 +63,8 @@ VOCAB_NAMES = (
 )
 #: name of the file that ``zoo export --format onnx`` writes
 ONNX_NAME = 'model.onnx'
+#: optimum's and sentence-transformers' folder of such files
+ONNX_FOLDER = 'onnx'
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'
 #: name of the file of what ends a text, and how texts are continued
@@ -119,7 +121,7 @@ def files_in_folder(folder, format=None):
     modules, said = None, {}
     if os.path.isfile(os.path.join(folder, MODULES_NAME)) and (parts := modules_in_folder(folder)):
         modules, folder = folder, os.path.join(folder, parts[0].path)
-    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    names = _names(folder)
     with contextlib.suppress(InputError):  # opening the tokenizer reports it
         said = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
     lower, padding = said.get('do_lower_case'), said.get('padding_token')
@@ -133,6 +135,17 @@ def files_in_folder(folder, format=None):
         modules=modules,
         fields={} if config is None else read_json(config, 'the configuration', dict),
     )
+
+
+def onnx_files(folder):
+    """Return the paths within a folder of its ONNX files, and of those in its ``onnx``."""
+    found = [os.path.join(at, name) for at in ('', ONNX_FOLDER) for name in _names(folder, at)]
+    return [path for path in found if path.endswith('.onnx')]
+
+
+def _names(*parts):
+    folder = os.path.join(*parts)
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
 
 
 def files_beside(path):

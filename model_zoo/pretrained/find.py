@@ -12,7 +12,15 @@ from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooE
 from ..mxnet_private import VOCABULARY_TABLE, WEIGHTS_TABLE
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import SourceError, check_hash, default_root, download
-from .files import ONNX_NAME, VOCAB_NAMES, Files, files_beside, files_in_folder
+from .files import (
+    ONNX_FOLDER,
+    ONNX_NAME,
+    VOCAB_NAMES,
+    Files,
+    files_beside,
+    files_in_folder,
+    onnx_files,
+)
 from .places import is_place, local_path
 
 __all__ = ['in_repository']
@@ -146,6 +154,7 @@ def find_files(
     vocab=True,
     format=None,
     exported=False,
+    file_name=None,
 ):
     """Find the files of a model: at `path`, or in the first place that has them.
 
@@ -167,6 +176,8 @@ def find_files(
         See ``files_in_folder`` of ``model_zoo.pretrained.files``, for a path.
     exported : bool
         Whether an exported ONNX file stands for weights that a folder doesn't have.
+    file_name : str, optional
+        The ONNX file to take, of several in a folder and its subfolder ``onnx``.
 
     Returns
     -------
@@ -189,13 +200,20 @@ def find_files(
     path, source = os.path.expanduser(os.fspath(path)), 'path'
     if not os.path.isdir(path):
         path, source = local_path(path, weights, root)
+    if exported and path.endswith('.onnx') and os.path.isfile(path):
+        path, file_name = os.path.split(path)
+    if exported and os.path.basename(os.path.abspath(path)) == ONNX_FOLDER:
+        path = os.path.dirname(os.path.abspath(path))  # that of tokenizer and configuration
     files = files_in_folder(path, format) if os.path.isdir(path) else files_beside(path)
     files = dataclasses.replace(files, source=source)
-    if weights and files.weights is None:
-        onnx_file = os.path.join(path, ONNX_NAME)
-        if not (exported and os.path.isfile(onnx_file)):
+    if weights and (files.weights is None or file_name):
+        found = onnx_files(path)
+        if not (exported and found):
             raise no_weights(path, format)
-        files = dataclasses.replace(files, weights=onnx_file)
+        known = {name: each for each in reversed(found) for name in (each, os.path.basename(each))}
+        chosen = file_name or (found[0] if len(found) == 1 else ONNX_NAME)
+        UnknownNameError.check('ONNX file', chosen, known, field='file_name')
+        files = dataclasses.replace(files, weights=os.path.join(path, known[chosen]))
     if files.do_lower_case is None and model is not None and dataset is not None:
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
             lower = get_entry(model, dataset).do_lower_case
@@ -219,7 +237,7 @@ def no_weights(path, format=None):
     cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
     if os.path.isdir(best):  # the folder of a training is given by mistake
         cure = f'did you mean {best}?'
-    elif os.path.isfile(os.path.join(path, ONNX_NAME)):
+    elif onnx_files(path):
         cure = 'its ONNX file can be used (serve, predict, pipeline), but not trained or converted'
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 
