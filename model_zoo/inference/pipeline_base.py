@@ -77,13 +77,15 @@ class Meter:
             raise TooLargeError(f'the request exceeds `{limit}`: ask for less at once')
 
     def add_text(self, text, tokenizer=None):
-        """Count a text's characters; a word that can't be read in parts is refused.
+        """Count a text's characters, or its ids; a word that can't be read in parts is refused.
 
         With the `tokenizer` of a text that won't be cut, its beginning is read, so that all of a
         text of too many tokens needn't be.
         """
         self.add('max_body', len(text))
         position = 0
+        if not isinstance(text, str):
+            return
         while position + MOST_WORD <= len(text):
             found = _UP_TO_A_GAP.match(text, position, position + MOST_WORD)
             if found is None:
@@ -317,6 +319,10 @@ class Pipeline:
         """The number of tokens that texts are cut at."""
         return self.max_length
 
+    def _encodings(self, pairs, limit):
+        """The encodings of each item's texts, or pairs."""
+        return encode_items(self.tokenizer, pairs, limit)
+
     def _parts(self, encoding, reduce, options):
         """The rows of a text, or of a pair."""
         return [Row(encoding.input_ids, encoding.token_types, None, reduce, encoding.truncated > 0)]
@@ -329,13 +335,13 @@ class Pipeline:
             for text, pair in self._pairs(item, options):
                 of_item.append((text, pair))
                 if meter is not None:
-                    if not text.strip() and not self.takes_blank:
+                    if not (self.takes_blank or text.strip()):
                         raise InputError(f'{self.task}: a text is blank')
                     meter.add('max_rows', 1)
-                    meter.add_text(text, whole)
-                    meter.add_text(pair or '')
+                    for part in filter(None, (text, pair)):
+                        meter.add_text(part, whole)
         reduce = self._reduced and functools.partial(self._reduced, options=options)
-        for encodings in encode_items(self.tokenizer, pairs, limit):
+        for encodings in self._encodings(pairs, limit):
             parts = [self._parts(encoding, reduce, options) for encoding in encodings]
             rows.append(list(itertools.chain.from_iterable(parts)))
             if meter is not None:

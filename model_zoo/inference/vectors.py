@@ -24,6 +24,7 @@ from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
 Pooling = Literal[(*POOLINGS, 'model')]
+_Direction = Literal['right', 'left', 'Right', 'Left']
 
 
 def unit_vectors(vectors):
@@ -49,12 +50,14 @@ def cosines_of(vectors):
 class Way(NamedTuple):
     """How texts become vectors: functions of a text, and of its states; None leaves these.
 
-    `similarity` compares the vectors; `given` are the options of a pipeline's call.
+    `similarity` compares the vectors, `prompt` has the ids of what `prepare` puts before a text,
+    and `given` are the options of a pipeline's call.
     """
 
     prepare: Callable = str
     vector: Callable | None = None
     similarity: str = SIMILARITIES[0]
+    prompt: tuple = ()
     long_texts: str = LONG_TEXTS[0]
     given: CallOptions | None = None
 
@@ -107,8 +110,9 @@ class Vectors(Pipeline):
         """Return the `Way` of a pooling, with a prompt before each text, by default the model's."""
         modules = self.modules_for(pooling)
         prompt = modules.prompt(prompt_name) if prompt is None else prompt
-        # the prompt's ids without the last one, which is [SEP]
-        skip = len(self.tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
+        ids = self.tokenizer.encode(prompt) if prompt else []
+        skip = max(0, len(ids) - 1)  # without the last one, which is [SEP]
+        ids = ids[self._head : len(ids) - self._tail]
 
         def prepare(text):
             return (prompt + text).lower() if modules.lowers else prompt + text
@@ -117,13 +121,15 @@ class Vectors(Pipeline):
             made = modules.vector(states, skip)[:truncate_dim]
             return normalized(made) if normalize else made
 
-        return Way(prepare, vector, modules.similarity, **options)
+        return Way(prepare, vector, modules.similarity, ids, **options)
 
     def _pairs(self, item, way):
         return [(way.prepare(self._text(item)), None)]
 
     def _limit(self, way):
-        if way.long_texts == 'cut':
+        if way.long_texts == 'left':  # its end is needed
+            return UNLIMITED
+        if way.long_texts != 'windows':
             return self.max_length
         if self.engine.pools:
             problem = f'windows: {self.engine.path!r} computes vectors of whole texts'
@@ -133,11 +139,15 @@ class Vectors(Pipeline):
     def _parts(self, encoding, reduce, way):
         inner = encoding[self._head : len(encoding) - self._tail]
         room = (self.max_length or UNLIMITED) - self._head - self._tail
-        if len(inner) <= room:
+        if encoding.truncated and way.long_texts == 'refused':
+            raise InputError(f'false: a text has more than {room} tokens', field='truncate')
+        make, lost = self.tokenizer.with_special_tokens, len(inner) - room
+        if lost <= 0:
             (row,) = super()._parts(encoding, reduce, way)
             return [row._replace(about=(encoding, None))]
+        if way.long_texts == 'left':
+            return [Row(*make(inner[lost:])[:2], (encoding, None), reduce, lost)]
         windows = even_windows(len(inner), room)
-        make = self.tokenizer.with_special_tokens
         return [Row(*make(inner[w.start : w.stop])[:2], (encoding, w)) for w in windows]
 
     def _joined(self, rows, outputs):
@@ -174,25 +184,53 @@ class FeatureExtraction(Vectors):
     normalization, with its default prompt, or the one of `prompt_name`; else the mean.
     `truncate_dim` keeps the first numbers of a vector, by default as many as the folder says.
     ``normalize=True`` then scales vectors to length 1. With 'none', as by default, the tokens'
-    vectors are returned. Texts beyond the folder's length are cut, with a warning, or with
-    ``long_texts='windows'`` read in windows.
+    vectors are returned. Texts beyond the folder's length are cut, with a warning, on the right or
+    by `truncation_direction`; with ``truncate=False`` they are refused, and with
+    ``long_texts='windows'`` read in windows. An item may also be a list of ids of the model's
+    vocabulary, with or without the special tokens.
     """
 
     task = 'feature-extraction'
 
     class Options(VectorOptions):
         return_tensors: Flag = False
-        pooling: Pooling | Literal['none'] | None = None
+        pooling: Literal[(*POOLINGS, 'model', 'none')] | None = None
         normalize: Flag = False
+        truncate: Flag = True
+        truncation_direction: _Direction = 'right'
 
     def _options(self, given):
-        options = {'long_texts': given.long_texts, 'given': given}
+        long_texts = given.long_texts
+        if long_texts == LONG_TEXTS[0]:
+            long_texts = 'left' if given.truncation_direction.lower() == 'left' else long_texts
+            long_texts = long_texts if given.truncate else 'refused'
+        options = {'long_texts': long_texts, 'given': given}
         of_texts = {'prompt_name': given.prompt_name, 'truncate_dim': given.truncate_dim}
         if given.pooling in (None, 'none'):
             for name in filter(of_texts.get, of_texts):
                 raise InputError('is for vectors of texts: also give `pooling`', field=name)
             return Way(**options)
         return self.way(given.pooling, given.normalize, **of_texts, **options)
+
+    def _pairs(self, item, way):
+        if not isinstance(item, list) or not item or {*map(type, item)} != {int}:
+            return super()._pairs(item, way)
+        highest = len(self.tokenizer) - 1
+        if not 0 <= min(item) <= max(item) <= highest:
+            problem = f'ids must be from 0 to {highest}, those of this model; or send the text'
+            raise InputError(problem)
+        frame = self.tokenizer.with_special_tokens([])[0].tolist()
+        head, tail = frame[: self._head], frame[self._head :]
+        if item[: len(head)] == head and item[len(item) - len(tail) :] == tail:
+            item = item[len(head) : len(item) - len(tail)]
+        return [([*way.prompt, *item], None)]
+
+    def _encodings(self, pairs, limit):
+        texts = super()._encodings(
+            [[p for p in item if isinstance(p[0], str)] for item in pairs], limit
+        )
+        for item, encodings in zip(pairs, super()._encodings(texts, limit)):
+            yield encodings or [self.tokenizer.encoding_of(ids, limit) for ids, _ in item]
 
     def _answer_size(self, item, rows, way):
         vectors = sum(len(row.input_ids) for row in rows) if way.vector is None else 1

@@ -358,6 +358,12 @@ class TextToIds(Tokens):
         row = Encoding(frame, (), texts, lengths)
         return row.input_ids, row.token_types, len(row) - len(frame.ids[-1]) - lengths[-1]
 
+    def encoding_of(self, ids, max_length=None):
+        """Return the `Encoding` of a text's ids, which has no tokens, offsets and words."""
+        frame = self._frames[0]
+        room = len(ids) if max_length is None else max_length - frame.size
+        return Encoding(frame, (), [ids], [min(len(ids), room)])
+
     def pair_size(self):
         """Return the number of special tokens of a pair."""
         return self._frames[1].size

@@ -107,13 +107,26 @@ def _texts(value):
     return texts
 
 
+_TEXTS = {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}
 # Pydantic's own list would keep an error for each item
 Texts = Annotated[
     Any,
     pydantic.PlainValidator(_texts),
-    pydantic.WithJsonSchema(
-        {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}
-    ),
+    pydantic.WithJsonSchema(_TEXTS),
+]
+
+
+def _inputs(value):
+    lists = [value] if isinstance(value, list) and value and type(value[0]) is int else value
+    is_ids = isinstance(lists, list) and lists and all(type(each) is list for each in lists)
+    return lists if is_ids else _texts(value)
+
+
+_IDS = {'type': 'array', 'items': {'type': 'integer'}}
+Inputs = Annotated[
+    Any,
+    pydantic.PlainValidator(_inputs),
+    pydantic.WithJsonSchema({'anyOf': [*_TEXTS['anyOf'], _IDS, {'type': 'array', 'items': _IDS}]}),
 ]
 
 
@@ -123,9 +136,9 @@ class Embeddings(Body):
     example = {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
 
     model: str
-    input: Texts
+    input: Inputs
     encoding_format: Literal['float', 'base64'] = 'float'
-    dimensions: int | None = Field(None, description="the model's own size")
+    dimensions: Count | None = Field(None, description='how many numbers of each vector are kept')
     user: str = ''
 
 

@@ -44,10 +44,16 @@ def _call(service, meter, name, task, inputs, options):
     pipeline = served.of_task(task)
     if pipeline.task == 'text-classification':
         options.setdefault('top_k', None)  # Hugging Face's default is all labels
-    if pipeline.task == 'feature-extraction':
-        for name in ('truncate', 'return_tensors'):  # texts are cut, and answers JSON, in any case
-            options.pop(name, None)
     is_list, is_nested = isinstance(inputs, list), pipeline.task == 'text-classification'
+    if pipeline.task == 'feature-extraction':
+        options.pop('return_tensors', None)  # answers are JSON in any case
+        if options.get('encoding_format') == 'float':
+            del options['encoding_format']
+        if 'dimensions' in options:
+            options['truncate_dim'] = options.pop('dimensions')
+        # as text-embeddings-inference, which nests the vector of one text, too
+        if pipeline.modules is not None and 'pooling' not in options:
+            is_nested, options['pooling'] = True, 'model'
     work = pipeline.prepare(inputs if is_list else [inputs], options, meter)
 
     def finish(outputs):

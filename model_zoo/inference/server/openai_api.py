@@ -35,15 +35,16 @@ def _embed(service, meter, content):
     served = service.served(content.model, is_writer=False)
     pipeline, inputs = served.of_task('feature-extraction'), content.input
     is_float = content.encoding_format == 'float'
+    units = pipeline.modules_for('model').units(pipeline.block.config.units)
+    if (content.dimensions or 0) > units:
+        raise InputError(f'is {content.dimensions}; vectors have {units}', field='dimensions')
     options = {'return_tensors': not is_float, 'pooling': 'model', 'normalize': True}
+    options['truncate_dim'] = content.dimensions
     work = pipeline.prepare(inputs, options, meter)
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)
         vectors = list(pipeline.finish(work, outputs))
-        units = len(vectors[0])
-        if content.dimensions not in (None, units):
-            raise InputError(f'is {content.dimensions}; vectors have {units}', field='dimensions')
         if not is_float:
             vectors = [base64.b64encode(v.astype('<f4').tobytes()).decode() for v in vectors]
         data = [

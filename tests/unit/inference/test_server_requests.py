@@ -127,7 +127,7 @@ def test_openapi_tells_what_is_taken(requests):
     options = {each['title']: each['properties'] for each in options}
     assert options['question-answering']['top_k']['anyOf'][0]['maximum'] == 1000
     poolings = options['feature-extraction']['pooling']['anyOf'][0]['enum']
-    assert poolings == ['mean', 'cls', 'max', 'model']
+    assert poolings == ['mean', 'cls', 'max', 'model', 'none']
     assert options['Writing']['temperature']['maximum'] == 1e6
     assert schema('/v1/completions')['required'] == ['model', 'prompt']
 
@@ -165,8 +165,13 @@ DOOR = [
     (WRITER, {'inputs': 'a', 'parameters': {'num_beams': 4000}, 'stream': True}, 413),
     (WRITER, {'inputs': 'a', 'parameters': {'truncate': 0}}, 400),
     ('/v1/embeddings', VECTORS, 200),
-    ('/v1/embeddings', {**VECTORS, 'dimensions': 8}, 400),
-    ('/v1/embeddings', {**VECTORS, 'input': [[99999]]}, 400),
+    ('/v1/embeddings', {**VECTORS, 'dimensions': 8}, 200),
+    ('/v1/embeddings', {**VECTORS, 'dimensions': 17}, 400),
+    ('/v1/embeddings', {**VECTORS, 'input': [5, 6]}, 200),
+    *(
+        ('/v1/embeddings', {**VECTORS, 'input': ids}, 400)
+        for ids in ([[99999]], [[]], [-1], [True], [[5], 'a'], [[5.0]], [5, 'a'], [[[5]]])
+    ),
     ('/v1/embeddings', {**VECTORS, 'input': []}, 400),
     ('/v1/embeddings', {**VECTORS, 'model': 'text-generation'}, 400),
     ('/v1/embeddings', {**VECTORS, 'model': 'no'}, 404),
