@@ -146,7 +146,7 @@ class Vectors(Pipeline):
             (row,) = super()._parts(encoding, reduce, way)
             return [row._replace(about=(encoding, None))]
         if way.long_texts == 'left':
-            return [Row(*make(inner[lost:])[:2], (encoding, None), reduce, lost)]
+            return [Row(*make(inner[lost:])[:2], (encoding, None), reduce, True)]
         windows = even_windows(len(inner), room)
         return [Row(*make(inner[w.start : w.stop])[:2], (encoding, w)) for w in windows]
 
