@@ -124,11 +124,16 @@ def _read_json(path):
         return read_numpy(path, content)
     result, metadata = {}, {}
     for name in sorted(set(content['weight_map'].values())):
-        if os.path.basename(name) != name or not name.isprintable():
+        if not is_inside(name):
             raise CheckpointError(f'{path!r} names a file in another folder: {name!r:.80}')
         tensors, metadata = read_tensors(os.path.join(os.path.dirname(path), name), False)
         result.update(tensors)
     return result, metadata
+
+
+def is_inside(name):
+    """Return whether the name of a file, which another file has, is of one in its folder."""
+    return not os.path.isabs(name) and '..' not in name.split('/') and f'{name} '.isprintable()
 
 
 #: name of the checksums in a folder of a model, or of a checkpoint
@@ -156,7 +161,7 @@ def read_sums(path):
             lines = [line for line in file.read().split('\n') if line]
         sums = {name: digest for digest, name in (_LINE.fullmatch(line).groups() for line in lines)}
         for name in sums:
-            if os.path.isabs(name) or '..' in name.split('/') or not name.isprintable():
+            if not is_inside(name):
                 raise ValueError(f'{name!r:.80} is not in its folder')
     return sums
 

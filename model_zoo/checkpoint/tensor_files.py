@@ -140,9 +140,13 @@ def read_safetensors(path):
     with reporting(f'cannot read {path!r}', *DAMAGED):
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
-            names = list(file.keys())
-            unlike = [name for name in names if file.get_slice(name).get_dtype() == 'BF16']
-            tensors = {name: file.get_tensor(name) for name in names if name not in unlike}
+            kinds = {name: file.get_slice(name).get_dtype() for name in [*file.keys()]}
+            for name, kind in kinds.items():
+                if kind.startswith(('F8', 'F6', 'F4')):
+                    problem = f'{path!r} has numbers of the type {kind} ({name}), which is unknown'
+                    raise CheckpointError(f'{problem} here: convert it to bfloat16 or float16')
+            unlike = [name for name, kind in kinds.items() if kind == 'BF16']
+            tensors = {name: file.get_tensor(name) for name in kinds if name not in unlike}
         if unlike:
             with open(path, 'rb') as file:
                 views = dict(safetensors.deserialize(file.read()))

@@ -21,7 +21,7 @@ import struct
 import google_crc32c
 import numpy as np
 
-from ..errors import MissingExtraError, reporting
+from ..errors import CheckpointError, MissingExtraError, reporting
 from ..util.files import make_writable_dir, written_together
 from .tensor_files import DAMAGED, as_weights, from_bfloat16
 
@@ -118,6 +118,15 @@ def _varints(content, position, count):
     return numbers, position
 
 
+#: what to do about files of TensorFlow 2, which name objects instead of BERT's parameters
+TENSORFLOW_2 = (
+    'it is of TensorFlow 2, with other names of parameters; convert it: pip install '
+    "'transformers<5' tensorflow torch; python -m "
+    'transformers.models.bert.convert_bert_original_tf2_checkpoint_to_pytorch --tf_checkpoint_path '
+    'CHECKPOINT --bert_config_file bert_config.json --pytorch_dump_path pytorch_model.bin'
+)
+
+
 def is_tensorflow(tail):
     """Return whether a file that ends with the bytes `tail` is the index of a checkpoint."""
     return tail.endswith(_TABLE_END)
@@ -154,6 +163,8 @@ def read_tensorflow(path):
     prefix, tensors = path.removesuffix(_INDEX), {}
     with reporting(f'cannot read {prefix!r}', *DAMAGED):
         entries = read_table(prefix + _INDEX)
+        if b'_CHECKPOINTABLE_OBJECT_GRAPH' in entries:
+            raise CheckpointError(f'cannot read {prefix!r}: {TENSORFLOW_2}')
         files = prefix, read_message(entries.pop(b''))[1][0]
         for key in sorted(entries):
             fields = read_message(entries[key])

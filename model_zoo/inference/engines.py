@@ -55,7 +55,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     precision : str
         'float32'; 'bfloat16' with MXNet or OpenVINO; 'float16' with MXNet; 'int8' with ONNX
         Runtime.
-    ctx : mx.Context, optional
+    ctx : mx.Context, or a list of one, optional
         Where MXNet runs; the others run on the CPU.
 
     The folder of an exported ONNX file has its own precision. ONNX Runtime runs the file, or, if
@@ -71,6 +71,10 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         If the engine isn't installed.
     """
     UnknownNameError.check('engine', engine, ENGINES)
+    if isinstance(ctx, (list, tuple)):
+        if len(ctx) != 1:
+            raise InputError(f'has {len(ctx)} devices: a model runs on one', field='ctx')
+        (ctx,) = ctx
     able = FASTEST.get(precision, ())
     if block.onnx_file is not None:
         if engine not in _CLASSES:

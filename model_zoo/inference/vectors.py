@@ -226,9 +226,7 @@ class FeatureExtraction(Vectors):
         return [([*way.prompt, *item], None)]
 
     def _encodings(self, pairs, limit):
-        texts = super()._encodings(
-            [[p for p in item if isinstance(p[0], str)] for item in pairs], limit
-        )
+        texts = [[pair for pair in item if isinstance(pair[0], str)] for item in pairs]
         for item, encodings in zip(pairs, super()._encodings(texts, limit)):
             yield encodings or [self.tokenizer.encoding_of(ids, limit) for ids, _ in item]
 

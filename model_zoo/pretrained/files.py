@@ -9,7 +9,7 @@ import dataclasses
 import os
 from typing import Any, NamedTuple
 
-from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, weights_in_folder
+from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, is_inside, weights_in_folder
 from ..errors import InputError, reporting
 from ..util.reading import check_json, read_json
 
@@ -35,9 +35,8 @@ def modules_in_folder(folder):
     with reporting(f'{path!r} is not a list of modules', errors=ValueError):
         for module in modules:
             check_json(module, {'type': str, 'path': str})
-            place = module['path']
-            if os.path.isabs(place) or '..' in place.split('/') or not f'{place} '.isprintable():
-                raise ValueError(f'{place!r:.80} is not in its folder')
+            if not is_inside(module['path']):
+                raise ValueError(f'{module["path"]!r:.80} is not in its folder')
     return [Module(module['type'].rpartition('.')[2], module['path']) for module in modules]
 
 

@@ -3,11 +3,13 @@
 import contextlib
 import dataclasses
 import functools
+import glob
 import importlib.util
 import logging
 import os
 
 from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
+from ..checkpoint.tensorflow_file import TENSORFLOW_2
 from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from ..mxnet_private import VOCABULARY_TABLE, WEIGHTS_TABLE
 from .catalogue import get_entry, is_alias, list_pretrained
@@ -235,8 +237,14 @@ def no_weights(path, format=None):
     kinds = f'{", ".join(WEIGHTS_NAMES)} or a TensorFlow checkpoint (*.index)'
     missing = f'weights ({kinds})' if format is None else f'weights in the format {format!r}'
     cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
+    checkpoints = sorted(glob.glob('*.index', root_dir=path))
     if os.path.isdir(best):  # the folder of a training is given by mistake
         cure = f'did you mean {best}?'
+    elif os.path.isfile(os.path.join(path, 'saved_model.pb')):
+        cure = TENSORFLOW_2
+    elif len(checkpoints) > 1 and format in (None, 'tensorflow'):
+        names = ', '.join(name.removesuffix('.index') for name in checkpoints[:10])
+        return InputError(f'{path!r} has {len(checkpoints)} checkpoints, name one: {names}')
     elif onnx_files(path):
         cure = 'its ONNX file can be used (serve, predict, pipeline), but not trained or converted'
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')

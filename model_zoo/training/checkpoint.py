@@ -150,17 +150,19 @@ class TrainingState:
 
     @property
     def best(self):
-        """The record of the epoch with the highest score and, among equal ones, the lowest loss on
-        the dev sets; None before the first.
+        """The record of the epoch with the highest score; None before the first.
+
+        Of equal scores the lowest loss on the dev sets counts, rounded to four digits as the log
+        shows it, and then the earliest epoch.
         """
         return max(self.epochs, key=lambda record: (record['score'], -_loss(record)), default=None)
 
 
 def _loss(record):
-    """The mean loss of an evaluation's sets; 0 if it measures none."""
+    """The mean loss of an evaluation's sets, rounded; 0 if it measures none."""
     reports = (scores for scores in record['report'].values() if isinstance(scores, dict))
     losses = [scores['loss'] for scores in reports if isinstance(scores.get('loss'), float)]
-    return sum(losses) / len(losses) if losses else 0.0
+    return round(sum(losses) / len(losses), 4) if losses else 0.0
 
 
 logger = logging.getLogger(__name__)

@@ -187,7 +187,7 @@ class TrainingLoop:
         Evaluate every N updates, and after the last one; default: after each epoch, and after the
         last update.
     early_stop : int, optional
-        Stop after this many evaluations in a row without a new best score.
+        Stop after this many evaluations in a row without a new best one; see `TrainingState.best`.
     store : CheckpointStore, optional
         Receives a checkpoint after each evaluation, and after Ctrl-C.
     checkpoint_interval : int, optional
