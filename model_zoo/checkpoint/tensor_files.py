@@ -142,7 +142,7 @@ def read_safetensors(path):
             metadata = file.metadata() or {}
             kinds = {name: file.get_slice(name).get_dtype() for name in [*file.keys()]}
             for name, kind in kinds.items():
-                if kind.startswith(('F8', 'F6', 'F4')):
+                if kind.startswith(('F8', 'F6_', 'F4')):
                     problem = f'{path!r} has numbers of the type {kind} ({name}), which is unknown'
                     raise CheckpointError(f'{problem} here: convert it to bfloat16 or float16')
             unlike = [name for name, kind in kinds.items() if kind == 'BF16']

@@ -76,6 +76,61 @@ def test_dense_and_normalize(tmp_path, activation, safe):
     np.testing.assert_allclose(found, model.encode(sentences()), rtol=0, atol=1e-5)
 
 
+def dense(units, **options):
+    return lambda: models.Dense(16, units, **options)
+
+
+TOKENS_IN = {'module_input_name': 'token_embeddings'}
+PARTS = [
+    ([dense(16, use_residual=True)], {}),
+    ([dense(7, use_residual=True), models.Normalize], {'truncate_dim': 5}),
+    ([lambda: models.LayerNorm(16), models.Dropout], {'similarity_fn_name': 'manhattan'}),
+    ([], {'truncate_dim': 8, 'similarity_fn_name': 'dot'}),
+    ([models.Normalize], {'truncate_dim': 8, 'similarity_fn_name': 'euclidean'}),
+]
+BEFORE = [[], [dense(16, **TOKENS_IN)], [lambda: models.Normalize(**TOKENS_IN)]]
+
+
+@pytest.mark.parametrize('before', BEFORE)
+@pytest.mark.parametrize('after, options', PARTS)
+def test_parts_and_settings_of_folders(tmp_path, before, after, options):
+    parts = [*(make() for make in before), models.Pooling(16), *(make() for make in after)]
+    parts = [transformer(tmp_path / 'bert', None), *parts]
+    model = library.SentenceTransformer(modules=parts, device='cpu', **options)
+    folder, texts = str(tmp_path / 'model'), sentences(6)
+    model.save_pretrained(folder)
+    ours, theirs = BertEmbedding(folder), model.encode(texts)
+    np.testing.assert_allclose(ours.encode(texts), theirs, rtol=0, atol=1e-5)
+    cut = {'truncate_dim': 3, 'normalize_embeddings': True}
+    np.testing.assert_allclose(
+        ours.encode(texts, **cut), model.encode(texts, **cut), rtol=0, atol=1e-5
+    )
+    wanted = model.similarity(theirs, theirs).numpy()
+    np.testing.assert_allclose(ours.similarity(texts, texts), wanted, rtol=0, atol=1e-4)
+    found = model_zoo.pipeline('sentence-similarity', folder)((texts[0], texts[1]))
+    assert found == pytest.approx(float(wanted[0, 1]), abs=1e-4)
+    assert ours.search(texts[0], texts, 1)[0]['score'] == pytest.approx(wanted[0].max(), abs=1e-4)
+
+
+@pytest.mark.parametrize('activation', ['Identity', 'Sigmoid', 'Tanh', 'ReLU'])
+def test_cross_encoders(tmp_path, activation):
+    transformer(tmp_path / 'bert', None)
+    torch.manual_seed(1)
+    options = {'prompts': {'query': 'w7 w8 ', 'none': ''}, 'default_prompt_name': 'query'}
+    function = getattr(torch.nn, activation)()
+    model = library.CrossEncoder(
+        str(tmp_path / 'bert'), num_labels=1, activation_fn=function, device='cpu', **options
+    )
+    model.save_pretrained(str(tmp_path / 'model'))
+    ours, texts = model_zoo.pipeline('rerank', str(tmp_path / 'model')), sentences(4)
+    for given in ({}, {'prompt_name': 'none'}):
+        theirs = model.rank(texts[0], texts[1:], **given)
+        found = ours({'query': texts[0], 'documents': texts[1:]}, **given)
+        assert [each['score'] for each in found] == pytest.approx(
+            [float(each['score']) for each in theirs], abs=1e-5
+        )
+
+
 @pytest.mark.parametrize('family', sorted(MAKERS))
 def test_a_linear_classifier_is_a_model_of_sentence_transformers(tmp_path, family):
     """Whose vectors are the classifier's unnormalized scores."""

@@ -63,6 +63,10 @@ def test_what_is_asked_for_wins(folder, sentences):
     np.testing.assert_allclose(lengths, 1, rtol=1e-6)
     with pytest.raises(UnknownNameError):
         embedding.sentence_vectors(sentences, prompt_name='title')
+    assert embedding.encode(sentences, truncate_dim=3).shape == (len(sentences), 3)
+    for size in (0, 2.0):
+        with pytest.raises(InputError):
+            embedding.encode(sentences, truncate_dim=size)
     assert embedding.max_seq_length == 12
     assert BertEmbedding(model=folder('joined'), max_seq_length=5).max_seq_length == 5
 
@@ -104,13 +108,46 @@ EDITS = [
     *(change(POOLING, pooling_mode=mode) for mode in ('median', 5, [['mean']], ['mean', 'cls'])),
     *(change(DENSE, activation_function=name) for name in (None, 'torch.nn.GELU')),
     *(change(TEXTS, prompts=prompts) for prompts in ([1], {'a': 1})),
+    *(change(TEXTS, truncate_dim=size) for size in (0, True, '8')),
+    *(change(DENSE, **fields) for fields in ({'use_residual': 1}, {'dropout': 0.1})),
+    change(DENSE, use_residual=True),  # without its weights
     change(TEXTS, default_prompt_name=[]),
     lambda path: (path / '2_Dense' / 'model.safetensors').unlink(),
     lambda path: write_safetensors(str(path / '2_Dense' / 'model.safetensors'), WEIGHTS),
 ]
 
 
-@pytest.mark.parametrize('edit', EDITS)
+#: a field that isn't read, and what it may not be
+UNREAD = [
+    (TEXTS, 'query_length', 32),
+    (POOLING, 'token_weights', 'idf'),
+    (DENSE, 'module_output_name', 'scaled'),
+    (DENSE, 'module_input_name', 'token_embeddings'),
+    ('sentence_bert_config.json', 'model_args', {'trust_remote_code': True}),
+]
+
+
+@pytest.mark.parametrize('name, field, value', UNREAD)
+def test_fields_are_refused_by_name(folder, name, field, value):
+    path = folder('today')
+    change_json(path / name, **{field: value})
+    with pytest.raises(InputError) as caught:
+        BertEmbedding(path)
+    assert caught.value.field == field
+    change_json(path / name, **{field: None})  # is as if it weren't there
+    BertEmbedding(path)
+
+
+REFUSED = [
+    (TEXTS, 'model_type', 'SparseEncoder'),
+    (TEXTS, 'similarity_fn_name', 'angle'),
+    ('sentence_bert_config.json', 'transformer_task', 'fill-mask'),
+    ('sentence_bert_config.json', 'module_output_name', 'sentence_embedding'),
+    ('sentence_bert_config.json', 'modality_config', {'image': {'method': 'forward'}}),
+]
+
+
+@pytest.mark.parametrize('edit', [*EDITS, *(change(n, **{f: v}) for n, f, v in REFUSED)])
 def test_folders_that_are_refused(folder, edit):
     path = folder('today')
     edit(path)

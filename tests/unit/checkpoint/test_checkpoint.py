@@ -9,7 +9,7 @@ import pytest
 import safetensors.numpy
 
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.tensor_files import METADATA, write_params
+from model_zoo.checkpoint.tensor_files import METADATA, write_params, write_safetensors
 from model_zoo.errors import CheckpointError
 
 TENSORS = {
@@ -95,6 +95,19 @@ def test_an_index_names_files_of_weights_in_its_folder(tmp_path):
     for path in folder.iterdir():
         with pytest.raises(CheckpointError):
             read_tensors(path)
+
+
+def test_shards_in_a_subfolder_and_types_that_numpy_lacks(tmp_path):
+    (tmp_path / 'parts').mkdir()
+    write_safetensors(str(tmp_path / 'parts' / 'one.safetensors'), {'a': np.ones(3, 'f4')})
+    index = tmp_path / 'model.safetensors.index.json'
+    index.write_text(json.dumps({'weight_map': {'a': 'parts/one.safetensors'}}))
+    np.testing.assert_array_equal(read_tensors(index)[0]['a'], np.ones(3))
+    header = json.dumps({'a': {'dtype': 'F8_E4M3', 'shape': [4], 'data_offsets': [0, 4]}}).encode()
+    path = tmp_path / 'model.safetensors'
+    path.write_bytes(struct.pack('<Q', len(header)) + header + bytes(4))
+    with pytest.raises(CheckpointError, match='F8_E4M3'):
+        read_tensors(path)
 
 
 def test_files_that_cannot_be_opened(tmp_path):

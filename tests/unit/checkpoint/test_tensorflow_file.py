@@ -115,6 +115,14 @@ DAMAGED = [
 ]
 
 
+def test_a_checkpoint_of_objects_says_what_it_is(tmp_path):
+    (tmp_path / 'model.ckpt.index').write_bytes(
+        table([HEADER, (0, b'_CHECKPOINTABLE_OBJECT_GRAPH', variable((), 4, kind=7))])
+    )
+    with pytest.raises(CheckpointError, match='TensorFlow 2'):
+        read_tensors(tmp_path / 'model.ckpt')
+
+
 @pytest.mark.parametrize('content', DAMAGED)
 def test_what_cannot_be(tmp_path, content):
     prefix = tmp_path / 'model.ckpt'

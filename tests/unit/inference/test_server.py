@@ -133,6 +133,33 @@ def test_vectors_of_a_model_of_sentence_transformers(fixtures):
     np.testing.assert_allclose([each['embedding'] for each in found], units, atol=1e-5)
     item = {'source_sentence': texts[0], 'sentences': texts[1:]}
     np.testing.assert_allclose(client.infer('joined', item), units[1:] @ units[0], atol=1e-5)
+    # as text-embeddings-inference answers, and as the hub's client asks
+    np.testing.assert_allclose(client.infer('joined', texts[0]), expected[:1], atol=1e-5)
+    found = client.infer('joined', texts, dimensions=2, normalize=True, encoding_format='float')
+    cut = expected[:, :2] / np.linalg.norm(expected[:, :2], axis=1, keepdims=True)
+    np.testing.assert_allclose(found, cut, atol=1e-5)
+    body = {'model': 'joined', 'input': texts, 'dimensions': 2}
+    found = client.post('/v1/embeddings', body).json()['data']
+    np.testing.assert_allclose([each['embedding'] for each in found], cut, atol=1e-5)
+    with np.load(folder / 'expected.npz') as file:
+        found = client.infer('joined', texts, prompt_name='query')
+        np.testing.assert_allclose(found, file['joined query'], atol=1e-5)
+    assert np.ndim(client.infer('joined', 'the dog', parameters={'pooling': 'none'})) == 3
+
+
+def test_texts_that_are_too_long_and_token_ids(client, pipelines):
+    pipeline, text = pipelines['owner/vectors'], 'the dog ' + 'a cat ' * 11  # 24 pieces, and 2
+    options = {'pooling': 'mean', 'truncation_direction': 'left'}
+    wanted = pipeline('a cat ' * 11, pooling='mean')
+    assert client.infer('owner/vectors', text, **options) == pytest.approx(wanted, abs=1e-6)
+    answer = client.post('/models/owner/vectors', {'inputs': text, 'truncate': False})
+    assert 'truncate' in error_of(answer, 400)
+    ids = pipeline.tokenizer.encode('the dog').input_ids.tolist()
+    for given in ('the dog', ids, ids[1:-1], [ids]):
+        found = client.post('/v1/embeddings', {'model': 'owner/vectors', 'input': given}).json()
+        wanted = pipeline('the dog', pooling='mean', normalize=True)
+        assert found['data'][0]['embedding'] == pytest.approx(wanted, abs=1e-6)
+        assert found['usage']['prompt_tokens'] == len(ids)
     client.models.close()
 
 

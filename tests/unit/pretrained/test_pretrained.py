@@ -248,8 +248,13 @@ def test_path_without_weights(entries, cache, tmp_path):
     """A path is a promise: the sources aren't asked in its place."""
     (tmp_path / 'empty').mkdir()
     (tmp_path / 'run' / 'best_model').mkdir(parents=True)
-    for name in ('missing', 'empty', 'run'):
-        with pytest.raises(InputError):
+    for folder, files in {'hub': ['saved_model.pb'], 'two': ['a.ckpt.index', 'b.index']}.items():
+        (tmp_path / folder).mkdir()
+        for name in files:
+            (tmp_path / folder / name).touch()
+    said = {'hub': 'TensorFlow 2', 'two': 'a.ckpt, b'}
+    for name in ('missing', 'empty', 'run', *said):
+        with pytest.raises(InputError, match=said.get(name)):
             find_files('tiny', path=str(tmp_path / name))
 
 

@@ -137,6 +137,9 @@ def test_best_epoch_and_early_stop():
 
     state = make_loop(num_steps=60, evaluate=evaluate, early_stop=1).run()
     assert (state.step, state.best['epoch']) == (24, 3)  # of equal scores, the lower loss
+    scores, losses = iter([0.5] * 9), iter([0.9 - 1e-7 * number for number in range(9)])
+    state = make_loop(num_steps=60, evaluate=evaluate, early_stop=2).run()
+    assert (len(state.epochs), state.best['epoch']) == (3, 1)  # it isn't lower in four digits
     with pytest.raises(DivergedError):
         trained(evaluate=lambda guard: (float('nan'), {}))
 
