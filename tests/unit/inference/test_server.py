@@ -147,7 +147,8 @@ def test_vectors_of_a_model_of_sentence_transformers(fixtures):
     assert np.ndim(client.infer('joined', 'the dog', parameters={'pooling': 'none'})) == 3
 
 
-def test_texts_that_are_too_long_and_token_ids(client, pipelines):
+def test_texts_that_are_too_long_and_token_ids(small, pipelines):
+    client = small('owner/vectors')
     pipeline, text = pipelines['owner/vectors'], 'the dog ' + 'a cat ' * 11  # 24 pieces, and 2
     options = {'pooling': 'mean', 'truncation_direction': 'left'}
     wanted = pipeline('a cat ' * 11, pooling='mean')
