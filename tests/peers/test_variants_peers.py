@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import bert
-from model_zoo.layers.cells import ACTIVATIONS
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -293,11 +292,3 @@ def test_lengths(tmp_path, family, length):
         for valid in (masks[0].sum(axis=1), *masks):
             mask = valid if valid.ndim == 2 else masks[0]
             assert_same(run_ours(ours, words, valid), run_theirs(theirs, words, mask), mask)
-
-
-@pytest.mark.parametrize('name', ACTIVATIONS)
-def test_activations_are_theirs(name):
-    x = np.linspace(-40, 40, 801, dtype='float32')
-    wanted = transformers.activations.ACT2FN[name](torch.tensor(x)).numpy()
-    ours = ACTIVATIONS[name](mx.nd, mx.nd.array(x)).asnumpy()
-    np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=5e-6)

@@ -22,6 +22,8 @@ from model_zoo.records import read_records
 from model_zoo.tasks.classification import ClassificationTask
 from model_zoo.tasks.settings import ClassificationSettings
 from model_zoo.tasks.tables import split_text, table_lines
+from model_zoo.tasks.task import Task
+from model_zoo.training.settings import TrainingSettings
 
 CLASSIFY = 'text-classification'
 SMALL = {'epochs': 1, 'batch_size': 8, 'seed': 1, 'max_length': 16}
@@ -155,6 +157,22 @@ def test_a_split_holds_out_the_share_of_each_label(name):
     for label, number in whole.items():
         assert held[label] < number
         assert name == 'one row each' or abs(held[label] - share * number) < 1.5
+
+
+ROUNDED = [(13, 0.1, 1), (16, 0.1, 2), (14, 0.25, 4), (11, 0.3, 3), (17, 0.3, 5)]
+
+
+@pytest.mark.parametrize('count, share, expected', ROUNDED)
+def test_the_nearest_number_of_rows_is_held_out(tmp_path, count, share, expected):
+    """Of rows with classes, of others, and of a text's lines."""
+    labelled = [(f'text {number}', 'xy'[number % 2]) for number in range(count)]
+    assert len(split(labelled, share)[1]) == expected
+    (tmp_path / 'text.txt').write_text('a\n' * count)
+    _, dev = split_text(tmp_path / 'text.txt', share, tmp_path)
+    if (share * count) % 1 != 0.5:  # which the others round to an even number
+        parts = Task(TrainingSettings()).split(list(range(count)), share)
+        assert [len(part) for part in parts] == [count - expected, expected]
+        assert len(pathlib.Path(dev).read_text().splitlines()) == expected
 
 
 def test_equal_texts_stay_on_one_side():

@@ -145,28 +145,3 @@ def test_reset_length(tmp_path, head):
 
 
 # -- generation ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('variant', ['plain', 'no_memory', 'all'])
-def test_steps_are_the_whole_text(variant):
-    """Token by token, unequal prompts and chosen rows: the scores of each text in one segment."""
-    block = make(variant)
-    text = np.random.RandomState(3).randint(0, 40, (3, 20))
-    lengths = [4, 7, 2]
-    words = np.zeros((3, 7))
-    for row, length in enumerate(lengths):
-        words[row, :length] = text[row, :length]
-    scores, state = block.start(
-        mx.nd.array(words, dtype='int32'), mx.nd.array(lengths, dtype='int32'), 18
-    )
-    for step in range(11):
-        for row, length in enumerate(lengths):
-            wanted, _ = block(mx.nd.array(text[row : row + 1, : length + step]))
-            near(scores[row], wanted[0, -1])
-        if step == 5:
-            rows = [2, 0, 0]
-            before, state = state, state.select(rows)
-            lengths, text = [lengths[row] for row in rows], text[rows]
-        tokens = [text[row, length + step] for row, length in enumerate(lengths)]
-        scores, state = block.step(mx.nd.array(tokens, dtype='int32'), state)
-    assert before.position == 12 and state.position == 18

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_equal, assert_loads, assert_same, part
+from arrays import array, assert_loads, assert_same, part
 from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
@@ -19,7 +19,7 @@ from gpt_compare import (
     run,
 )
 
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import InputError
 
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
 ALL_HEADS = [name for family in HEADS for name in HEADS[family]]
@@ -177,26 +177,6 @@ def test_from_pretrained_with_more_special_tokens(tmp_path, name):
 
 
 # -- names and files ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('family', MODELS)
-def test_file_of_a_head_and_of_its_model(tmp_path, family):
-    path = str(tmp_path / 'block.params')
-    language, double = (make(name, 1) for name in HEADS[family])
-    for form in ('native', 'huggingface'):
-        double.save_parameters(path, format=form)
-        model = make(MODELS[family], 2)
-        with pytest.raises(CheckpointError):
-            model.load_parameters(path)
-        model.load_parameters(path, ignore_extra=True)
-        assert_equal(model.tensors_in('huggingface'), double.transformer.tensors_in('huggingface'))
-        model.save_parameters(path, format=form)
-        language.load_parameters(path)  # its head has no parameters of its own
-        loaded = language.transformer.tensors_in('huggingface')
-        assert_equal(loaded, model.tensors_in('huggingface'))
-        with pytest.raises(CheckpointError):
-            double.load_parameters(path)
-        double.load_parameters(path, allow_missing=True)
 
 
 @pytest.mark.parametrize('name', [HEADS[family][1] for family in HEADS])
