@@ -4,13 +4,13 @@ import contextlib
 
 import pytest
 
-from model_zoo.errors import ZooError
+from model_zoo.errors import InputError
 
 __all__ = ['refuses']
 
 
 @contextlib.contextmanager
-def refuses(field=None, *, line=None, says='', kind=ZooError):
+def refuses(field=None, *, line=None, says='', kind=InputError):
     """Expect an error of a kind about a field, or about a line (or row) of its place.
 
     What it `says` is one word or several: names and values, not the wording.

@@ -6,13 +6,13 @@ import os
 import arrays
 import numpy as np
 import pytest
+from refusals import refuses
 from script_runs import SCRIPTS, read_json, refusal, run, without
 from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import SUMS, write_sums
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.files import write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -171,7 +171,7 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
     assert len(checkpoints(folder)) == 1
     assert (folder / 'log_phase2.txt').is_file()
     for wrong in ([*argv, '--phase2'], [*phase2, '--start_step', '2']):
-        with pytest.raises(InputError):
+        with refuses(says='phase1_num_steps'):
             script.parse_arguments(wrong)
 
 
