@@ -132,6 +132,15 @@ def test_words_of_byte_pairs(tmp_path, task, starts):
     assert {0} < {each['start'] for each in found} <= starts
 
 
+def test_entities_that_touch_do_not_overlap(saved):
+    """Each piece is an entity here; those of several windows are there once."""
+    tagger = model_zoo.pipeline(saved(bert.BertForTokenClassification, ['B-X', 'B-Y']))
+    text = 'cats ' * 40
+    for stride in (None, 5):
+        found = tagger(text, aggregation_strategy='simple', ignore_labels=[], stride=stride)
+        assert [(e['start'] % 5, e['end'] % 5) for e in found] == [(0, 3), (3, 4)] * 40
+
+
 @pytest.mark.parametrize('scores', [[3.0, -2.0, 0.5], [-1.0, -2.0, -3.0]])
 def test_several_labels_are_those_that_are_likely(tmp_path, scores):
     extras = {'problem_type': 'multi_label_classification'}

@@ -179,8 +179,8 @@ def test_a_new_model(saved):
     outputs = flatten(block(WORDS))
     assert outputs[0].shape[:2] == (2, 3) and np.isfinite(outputs[0].asnumpy()).all()
     get(dropout=0)
-    for wrong in ({'num_layers': 1}, {**SMALL, 'num_layer': 2}, {'dropout': 1.5}):
-        with refuses(says=[*wrong][-1]):
-            get(**wrong)
+    for name, wrong in (('num_layers', {}), ('num_layer', SMALL), ('drop', SMALL)):
+        with refuses(says=name):
+            get(**{**wrong, {'drop': 'dropout'}.get(name, name): 2})
     with pytest.raises(UnknownNameError):
         model_zoo.get_model(saved.model, dataset_name='none')
