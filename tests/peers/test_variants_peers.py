@@ -33,6 +33,7 @@ DEBERTA = {
     'norm_rel_ebd': 'layer_norm',
 }
 CONFIGS = {
+    'Bert': {**SIZES, 'max_position_embeddings': 20},
     'Roberta': ROBERTA,
     'XLMRoberta': ROBERTA,
     'DistilBert': {
@@ -81,8 +82,7 @@ THEIR_LABELS = {'masked_lm_labels': 'labels', 'next_sentence_label': 'sentence_o
 def their_model(family, head, **fields):
     """A model of theirs with large random parameters."""
     torch.manual_seed(0)
-    sizes = CONFIGS.get(family) or {**SIZES, 'max_position_embeddings': 20}
-    config = getattr(transformers, f'{family}Config')(**{**sizes, **fields})
+    config = getattr(transformers, f'{family}Config')(**{**CONFIGS[family], **fields})
     model = getattr(transformers, family + head)(config).eval()
     for name, parameter in model.named_parameters():
         center = 1.0 if name.endswith('Norm.weight') or 'layer_norm.weight' in name else 0.0

