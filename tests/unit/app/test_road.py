@@ -35,6 +35,7 @@ ALIKE = [('a, b', 'b a!', 1.0), ('a b.', 'g h', 0.0), ('c', 'cats', 0.5)] * 4
 NAMED = [dict(zip(('premise', 'hypothesis', 'label'), row)) for row in PAIRS]
 NUMBERS = [('a b!', 1.5), ('c-d', 4.0)] * 6
 SEVERAL = [('a b.', ['x', 'y']), ('c, d', ['y']), ('cats', [])] * 4
+SENTENCES = ['a b c.', 'D, e f', '', 'cats h!'] * 4
 CLASSIFY, ANSWER = 'text-classification', 'question-answering'
 UNANSWERED = [*ASKED, ('g', CONTEXT, None, None)]
 #: task, rows, further settings, an example, the command for it and its flags
@@ -45,29 +46,13 @@ ROADS = {
     'numbers': (CLASSIFY, NUMBERS, {'regression': True}, 'b, a.', 'predict'),
     'several labels': (CLASSIFY, SEVERAL, {'multi_label': True}, 'cats b.', 'predict'),
     'tags': ('token-classification', TAGGED, {}, 'Cats (a-b), c. D!', 'tag'),
-    'answers': (ANSWER, ASKED, {'max_length': 24}, QUESTION, 'ask', '--text', CONTEXT),
-    'no answers': (
-        ANSWER,
-        UNANSWERED,
-        {'version_2': True, 'max_length': 24},
-        QUESTION,
-        'ask',
-        '--text',
-        CONTEXT,
-    ),
+    'answers': (ANSWER, ASKED, {}, QUESTION, 'ask', '--text', CONTEXT),
+    'no answers': (ANSWER, UNANSWERED, {'version_2': True}, QUESTION, 'ask', '--text', CONTEXT),
     'choices': ('multiple-choice', CHOICES, {}, CHOICE, None),
     'scores': ('sentence-similarity', ALIKE, {}, PAIR, None),
     'matches': ('sentence-similarity', [('a b', 'b a'), ('c', 'd')] * 6, {}, PAIR, None),
     'lines': ('text-generation', ['a few words here'] * 20, {}, 'a few', 'generate'),
-    'sentences': (
-        'fill-mask',
-        ['a b c.', 'D, e f', '', 'cats h!'] * 4,
-        {},
-        'A, [MASK]!',
-        'fill',
-        '--top_k',
-        3,
-    ),
+    'sentences': ('fill-mask', SENTENCES, {}, 'A, [MASK]!', 'fill', '--top_k', 3),
 }
 
 
@@ -121,7 +106,7 @@ def test_from_rows_to_answers(start, tmp_path, capsys, road):
     testclient = pytest.importorskip('starlette.testclient')
     task, rows, more, example, verb, *flags = ROADS[road]
     options = {'top_k': 3} if task == 'fill-mask' else {}
-    more = {'max_query_length': 4, **more} if task == ANSWER else more
+    more = {'max_query_length': 4, 'max_length': 24, **more} if task == ANSWER else more
     trained = model_zoo.finetune(
         start(task), task, rows, output_dir=str(tmp_path / 'run'), **{**SMALL, **more}
     )

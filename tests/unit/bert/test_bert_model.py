@@ -10,7 +10,6 @@ from refusals import refuses
 import bert
 import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
 from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import InputError
 from model_zoo.layers.cells import padded_units
 
 CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_hidden_layers': 3, 'num_attention_heads': 4}
@@ -69,9 +68,12 @@ def test_optional_inputs():
 
 def test_prune_what_is_not_there():
     model = make()
-    for heads in [{3: [0]}, {0: [4]}, {0: [-1]}, {1: [0, 1, 2, 3]}, [0]]:
-        with pytest.raises(InputError):
-            model.prune_heads(heads)
+    places = (3, [0], 'layer 3'), (0, [4], 'head 4'), (0, [-1], 'head -1'), (1, range(4), 'layer 1')
+    for layer, heads, place in places:
+        with refuses(says=place):
+            model.prune_heads({layer: [*heads]})
+    with refuses(says='pruned_heads'):
+        model.prune_heads([0])
     assert model.config.pruned_heads == {}
     with refuses(says='layer 1'):
         model.prune_heads({0: [0], 1: [0, 1, 2, 3]})
