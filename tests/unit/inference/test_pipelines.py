@@ -135,6 +135,10 @@ def test_entities_that_touch_do_not_overlap(saved):
     for stride in (None, 5):
         found = tagger(text, aggregation_strategy='simple', ignore_labels=[], stride=stride)
         assert [(e['start'] % 5, e['end'] % 5) for e in found] == [(0, 3), (3, 4)] * 40
+    # all of a window is one: of a full one and a shorter one that overlaps it, the longer stays
+    tagger = model_zoo.pipeline(saved(bert.BertForTokenClassification, ['X']))
+    (found,) = tagger('cat ' * (LENGTH + 6), aggregation_strategy='simple', stride=5)
+    assert (found['start'], found['end']) == (0, 4 * (LENGTH - 2) - 1)
 
 
 @pytest.mark.parametrize('scores', [[3.0, -2.0, 0.5], [-1.0, -2.0, -3.0]])
