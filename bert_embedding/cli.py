@@ -13,7 +13,8 @@ import os
 import sys
 
 from model_zoo.app.arguments import add_encoding, add_long_texts, engine_of, take_model
-from model_zoo.app.cli import get_ctx, parser, run, setup_logging
+from model_zoo.app.cli import parser, run, setup_logging
+from model_zoo.app.devices import get_ctx
 from model_zoo.errors import InputError
 from model_zoo.util.choices import ENGINES, OOV_WAYS, POOLINGS, PRECISIONS
 
@@ -74,7 +75,7 @@ def _sentences(args):
     yield from args.sentences or ()
     if args.file is None:
         return
-    from model_zoo.app.use import read_file
+    from model_zoo.app.texts import read_file
 
     text = None
     for row in read_file(args.file, args.text_column, encoding=args.encoding):

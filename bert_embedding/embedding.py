@@ -24,6 +24,7 @@ from bert.tokenizer import BertSPTokenizer
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.families import load_exporter
 from model_zoo.inference.engines import make_engine
+from model_zoo.inference.pipeline_base import present
 from model_zoo.inference.vectors import Vectors, Way, nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
@@ -376,7 +377,7 @@ class _PieceVectors(Vectors):
 def _iterator(sentences):
     if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
         raise InputError(f'must be a list of str, not {sentences!r:.60}', field='sentences')
-    return iter(sentences)
+    return present(sentences)
 
 
 def _with_bar(results, sentences, is_shown=None):

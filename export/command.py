@@ -5,7 +5,7 @@ import logging
 
 import mxnet as mx
 
-from model_zoo.app.use import read_file
+from model_zoo.app.texts import read_file
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, ZooError
 from model_zoo.opening import locate, open_model, open_tokenizer

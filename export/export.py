@@ -94,6 +94,7 @@ def main(argv=None):
     args.model_name = args.model or args.model_name
     from export import command, export_block, export_onnx_folder
     from export.symbol_file import make_examples
+    from model_zoo.app.report import with_path
     from model_zoo.util.files import make_writable_dir
 
     cli.setup_logging()
@@ -115,7 +116,8 @@ def main(argv=None):
         examples = make_examples(block, length)
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
         names = [f'data{i}' for i in range(sum(each is not None for each in examples))]
-        usage = f'in Python, mxnet.gluon.SymbolBlock.imports({paths[0]!r}, {names}, {paths[1]!r})'
+        code = f'mxnet.gluon.SymbolBlock.imports({paths[0]!r}, {names}, {paths[1]!r})'
+        usage = f'python -c {shlex.quote(f"import model_zoo, mxnet; print({code})")}'
     if args.format != 'symbol':
         tokenizer = command.find_tokenizer(args, block, located)
         paths += export_onnx_folder(
@@ -128,7 +130,7 @@ def main(argv=None):
         )
         paths += command.copy_modules(args, located)
     print('\n'.join(paths))
-    logger.info('written to %s; next: %s', args.output_dir, usage)
+    logger.info('written to %s; next: %s', args.output_dir, with_path(usage))
 
 
 if __name__ == '__main__':

@@ -21,8 +21,8 @@ from model_zoo.records import is_table_file
 logger = logging.getLogger(__name__)
 
 
-def parse_arguments(argv=None):
-    parser = use_parser(__doc__, 'questions', 'the questions, each in quotes')
+def main(argv=None):
+    parser = use_parser(__doc__, 'question', 'the questions, each in quotes')
     add = parser.add_argument
     add('--context', metavar='FILE', help='file with the text, or in the form of SQuAD')
     add('--text', help='the text itself')
@@ -32,21 +32,15 @@ def parse_arguments(argv=None):
     add('--no_may_be_empty', action='store_false', dest='may_be_empty', help='always answer')
     add('--max_answer_len', type=int, help="most tokens; default: the model's, else 15")
     args = parser.parse_intermixed_args(argv)
-    in_table = args.file is not None and is_table_file(args.file) and not args.questions
+    in_table = args.file is not None and is_table_file(args.file) and not args.texts
     if args.context is not None and args.text is not None:
         raise InputError('and `text` both name the text: choose one', field='context')
     if args.context is None and args.text is None and not in_table:
         raise InputError('the text is missing: pass `context` FILE, or `text` TEXT')
-    return args
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
-    from model_zoo.app.use import read_texts, run_pipeline
+    from model_zoo.app.use import run_pipeline
     from model_zoo.tasks.squad import read_squad
     from model_zoo.util.reading import read_lines
 
-    cli.setup_logging()
     text = args.text
     if args.context is not None and is_table_file(args.context):  # such as the training's
         paragraphs = read_squad(args.context, version_2=True, encoding=args.encoding).paragraphs
@@ -74,7 +68,7 @@ def main(argv=None):
             for record in answers if isinstance(answers, list) else [answers]:
                 yield {**record, 'answer': record['answer'] or empty, 'question': question}
 
-    run_pipeline('question-answering', args, read_texts(args, args.questions, pairs), records)
+    run_pipeline('question-answering', args, records, pairs)
 
 
 if __name__ == '__main__':

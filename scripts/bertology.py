@@ -25,7 +25,7 @@ from model_zoo.training.settings import DeviceSettings, ModelSettings
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     group = parser.add_argument_group('data')
     add = group.add_argument
@@ -66,11 +66,6 @@ def parse_arguments(argv=None):
             raise InputError(f'must be between 0 and 1, not {vars(args)[name]}', field=name)
     if args.model is None:
         raise InputError('`model` is missing: a name or a folder')
-    return args
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
     from model_zoo.app.head_study import study_heads
 
     study_heads(args)

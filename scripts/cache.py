@@ -20,12 +20,6 @@ KINDS = {
 }
 
 
-def parse_arguments(argv=None):
-    parser = cli.parser(__doc__)
-    parser.add_argument('--clear', choices=[*KINDS, 'all'], help='remove the files of a kind')
-    return parser.parse_args(argv)
-
-
 def entries(root, kind):
     """Return the files and folders of a kind."""
     paths = sorted(root.iterdir()) if root.is_dir() else []
@@ -39,7 +33,9 @@ def size_of(path):
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
+    parser = cli.parser(__doc__)
+    parser.add_argument('--clear', choices=[*KINDS, 'all'], help='remove the files of a kind')
+    args = parser.parse_args(argv)
     from model_zoo.pretrained import default_root  # which loads MXNet
 
     root = pathlib.Path(default_root())

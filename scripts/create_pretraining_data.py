@@ -81,10 +81,6 @@ class CreateSettings(SampleSettings, max_length=512, max_predictions_per_seq=80)
             raise InputError('give `output_dir`, for .npz files, or `output_file`, a TFRecord file')
 
 
-def parse_arguments(argv=None):
-    return parse_settings(CreateSettings, __doc__, argv, 'create_pretraining_data')
-
-
 def make_tokenizer(args):
     """Return the vocabulary's tokenizer, and whether its models predict next sentences."""
     from bert.tokenizer import BertSPTokenizer
@@ -200,7 +196,7 @@ def create_all(args, maker):
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
+    args = parse_settings(CreateSettings, __doc__, argv, 'create_pretraining_data')
     from model_zoo.tasks.masked_lm import make_sample_options
     from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, matching_files
 

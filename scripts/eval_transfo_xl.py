@@ -15,6 +15,7 @@ import os
 import numpy as np
 
 from model_zoo.app import cli
+from model_zoo.app.devices import get_ctx
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
 from model_zoo.errors import InputError
@@ -60,10 +61,6 @@ class PerplexitySettings(Settings):
             )
 
 
-def parse_arguments(argv=None):
-    return parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
-
-
 def read_texts(args, tokenizer):
     """Return the token ids of the requested texts, by their names."""
     if args.text_file:
@@ -99,8 +96,8 @@ def read_corpus(folder, split, tokenizer):
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
-    ctx = cli.get_ctx(args.gpu)
+    args = parse_settings(PerplexitySettings, __doc__, argv, 'eval_transfo_xl')
+    ctx = get_ctx(args.gpu)
     make_writable_dir(args.work_dir)
     cli.setup_logging(None if args.no_log else os.path.join(args.work_dir, 'log.txt'))
     tokenizer = TransfoXLTokenizer.from_pretrained(args.model_name)

@@ -29,6 +29,7 @@ import time
 import numpy as np
 
 from model_zoo.app import cli
+from model_zoo.app.devices import get_ctx
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
 from model_zoo.training.settings import (
@@ -133,16 +134,12 @@ def json_line(number, tokens, vectors, layers):
     return json.dumps({'linex_index': number, 'features': features}) + '\n'
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     for index in reversed(range(len(argv) - 1)):
         if argv[index] == '--layers':  # argparse takes -1,-2 for a flag
             argv[index : index + 2] = [f'--layers={argv[index + 1]}']
-    return parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
+    args = parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
     from model_zoo.app.model_choice import ModelChoice
     from model_zoo.tasks.tables import check_files
 
@@ -155,7 +152,7 @@ def main(argv=None):
     count = sum(1 for _ in read_lines(args.input_file, args.encoding))
     if not count:
         raise InputError(f'{args.input_file!r} is empty', field='input_file')
-    ctx = cli.get_ctx(args.gpu)
+    ctx = get_ctx(args.gpu)
     options = {'do_lower_case': args.do_lower_case, 'use_pooler': False}
     model, tokenizer = ModelChoice(args, family='bert').build(
         None, ctx, output_all_encodings=True, **options

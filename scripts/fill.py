@@ -10,17 +10,11 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import use_parser
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     parser = use_parser(__doc__, help='the texts, each in quotes, with [MASK]', pairs=False)
     parser.add_argument('--top_k', type=int, default=5, help='number of words per mask')
-    return parser.parse_intermixed_args(argv)
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
-    from model_zoo.app.use import read_texts, run_pipeline
-
-    cli.setup_logging()
+    args = parser.parse_intermixed_args(argv)
+    from model_zoo.app.use import run_pipeline
 
     def records(unmasker, texts):
         for filled in unmasker(texts, top_k=args.top_k):
@@ -30,7 +24,7 @@ def main(argv=None):
                     word, score, text = guess['token_str'], guess['score'], guess['sequence']
                     yield {'word': word, 'score': score, 'mask': mask, 'text': text}
 
-    run_pipeline('fill-mask', args, read_texts(args, args.texts), records)
+    run_pipeline('fill-mask', args, records)
 
 
 if __name__ == '__main__':

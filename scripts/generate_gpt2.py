@@ -21,6 +21,7 @@ from model_zoo.app.arguments import (
     engine_of,
     take_model,
 )
+from model_zoo.app.devices import get_ctx
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.files import write_json
 
@@ -99,7 +100,7 @@ class Generator:
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         engine = engine_of(args.engine, args.precision, args.input_file)
-        options = {'precision': args.precision, 'ctx': cli.get_ctx(args.gpu)}
+        options = {'precision': args.precision, 'ctx': get_ctx(args.gpu)}
         self._pipeline = pipeline('text-generation', name, engine=engine, **options)
         self._tokenizer = self._pipeline.tokenizer
         if args.stop is not None:
@@ -197,7 +198,7 @@ def interact(generator):
 
 def read_prompts(args):
     """Return the texts of the file that aren't empty."""
-    from model_zoo.app.use import read_file, texts_of
+    from model_zoo.app.texts import read_file, texts_of
 
     texts = list(texts_of(read_file(args.input_file, args.text_column, encoding=args.encoding)))
     if not texts:
@@ -207,7 +208,7 @@ def read_prompts(args):
 
 def write_texts(path, results):
     """Write all samples: a JSON file, or a line for each."""
-    from model_zoo.app.use import write_records
+    from model_zoo.app.writing import write_records
 
     if path.lower().endswith(('.csv', '.tsv', '.jsonl')):
         records = (

@@ -14,17 +14,6 @@ from model_zoo.app import cli
 HISTORY = ('task', 'best_epoch', 'best', 'dev', 'seconds')
 
 
-def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('model', nargs='?', help='folder, file or name of a model')
-    parser.add_argument('--list', action='store_true', help="print the known models' names")
-    parser.add_argument('--format', choices=['text', 'json'], default='text')
-    args = parser.parse_args(argv)
-    if (args.model is None) != args.list:
-        parser.error('name a model, or use --list')
-    return args
-
-
 def describe(name):
     """Return a model's description, by readable names."""
     from model_zoo.opening import open_model
@@ -75,7 +64,13 @@ def spell(value):
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
+    parser = cli.parser(__doc__.split('\n')[0])
+    parser.add_argument('model', nargs='?', help='folder, file or name of a model')
+    parser.add_argument('--list', action='store_true', help="print the known models' names")
+    parser.add_argument('--format', choices=['text', 'json'], default='text')
+    args = parser.parse_args(argv)
+    if (args.model is None) != args.list:
+        parser.error('name a model, or use --list')
     cli.setup_logging()
     if args.list:
         from model_zoo.pretrained import list_pretrained

@@ -16,21 +16,16 @@ from model_zoo.app.arguments import use_parser
 from model_zoo.errors import InputError
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     parser = use_parser(__doc__)
     add = parser.add_argument
     add('--pairs', action='store_true', help='the texts of a pair are separated by a tab')
     add('--all_scores', action='store_true', help='return the scores of all labels')
     add('--max_length', type=int, help='in tokens per text; longer texts are truncated')
     parser.add_aliases('max_length', 'max_len')
-    return parser.parse_intermixed_args(argv)
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
+    args = parser.parse_intermixed_args(argv)
     from model_zoo.app.use import label_texts
 
-    cli.setup_logging()
     for number, text in enumerate(args.texts, 1):
         if not text.strip():
             raise InputError(f'text {number} is blank: leave it out')

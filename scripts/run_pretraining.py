@@ -11,22 +11,11 @@ for ``BertForPreTraining.from_pretrained`` and for ``--model`` of the fine-tunin
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import PretrainingSettings
 
-
-def parse_arguments(argv=None, settings_class=PretrainingSettings):
-    return parse_settings(settings_class, __doc__, argv, 'run_pretraining')
-
-
-def main(argv=None, settings_class=PretrainingSettings):
-    settings = parse_arguments(argv, settings_class)
-    from model_zoo.app.pretraining import PretrainingTrainer
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.masked_lm import PretrainingTask
-
-    run_task(PretrainingTask(settings), PretrainingTrainer)
-
+PARTS = 'masked_lm.PretrainingTask', __doc__, 'run_pretraining', 'pretraining.PretrainingTrainer'
+main = training_main(PretrainingSettings, *PARTS)
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -6,9 +6,10 @@
 The flags are the same; ``--batch_size`` is for each process.
 """
 
-import run_pretraining
+from run_pretraining import PARTS
 
 from model_zoo.app import cli
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import PretrainingSettings
 
 
@@ -16,9 +17,7 @@ class HorovodSettings(PretrainingSettings, comm_backend='horovod'):
     """The same flags."""
 
 
-def main(argv=None):
-    return run_pretraining.main(argv, HorovodSettings)
-
+main = training_main(HorovodSettings, *PARTS)
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -14,8 +14,8 @@ from model_zoo.app.arguments import add_long_texts, use_parser
 from model_zoo.util.choices import POOLINGS
 
 
-def parse_arguments(argv=None):
-    parser = use_parser(__doc__, 'queries', 'the queries, each in quotes', pairs=False)
+def main(argv=None):
+    parser = use_parser(__doc__, 'query', 'the queries, each in quotes', pairs=False)
     add = parser.add_argument
     texts = 'file with one text per line, or .jsonl, .csv, .tsv'
     add('--corpus', required=True, metavar='FILE', help=texts)
@@ -28,19 +28,17 @@ def parse_arguments(argv=None):
     parser.add_aliases('max_length', 'max_len')
     add_long_texts(parser)
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
-    return parser.parse_intermixed_args(argv)
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
+    args = parser.parse_intermixed_args(argv)
     from bert_embedding.embedding import BertEmbedding
-    from model_zoo.app.use import Corpus, read_texts, write_records
+    from model_zoo.app.corpus import Corpus
+    from model_zoo.app.texts import read_texts
+    from model_zoo.app.writing import write_records
     from model_zoo.inference import nearest
 
     cli.setup_logging()
     column = args.text_field or args.text_column
     args.text_column = args.file and args.text_column
-    queries = list(read_texts(args, args.queries))
+    queries = list(read_texts(args))
     corpus = Corpus(args.corpus, column, args.encoding)
     options = {'engine': args.engine, 'dtype': args.precision, 'long_texts': args.long_texts}
     embedding = BertEmbedding(args.model, max_seq_length=args.max_length, **options)

@@ -17,18 +17,12 @@ from model_zoo.util.choices import STRATEGIES
 logger = logging.getLogger('tag')
 
 
-def parse_arguments(argv=None):
+def main(argv=None):
     parser = use_parser(__doc__, pairs=False)
     text = "how to combine the tokens' labels into entities"
     parser.add_argument('--strategy', default='first', choices=STRATEGIES, help=text)
-    return parser.parse_intermixed_args(argv)
-
-
-def main(argv=None):
-    args = parse_arguments(argv)
-    from model_zoo.app.use import read_texts, run_pipeline
-
-    cli.setup_logging()
+    args = parser.parse_intermixed_args(argv)
+    from model_zoo.app.use import run_pipeline
 
     def records(tagger, texts):
         is_empty = True
@@ -39,7 +33,7 @@ def main(argv=None):
         if is_empty:
             logger.info('no entities were found')
 
-    run_pipeline('token-classification', args, read_texts(args, args.texts), records)
+    run_pipeline('token-classification', args, records)
 
 
 if __name__ == '__main__':

@@ -60,13 +60,12 @@ def check_at_least_one(args, *names):
 # -- commands that use a model ---------------------------------------------------------------------
 
 
-def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True):
+def use_parser(doc, one='text', help='the texts, each in quotes', pairs=True):
     """Return the parser of a command ``zoo VERB MODEL [TEXT ...]``."""
     parser = cli.parser(doc.split('\n')[0])
     add = parser.add_argument
     add('model', help='folder or name of the model')
-    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
-    add(dest, nargs='*', default=None, metavar=one, help=help)
+    add('texts', nargs='*', default=None, metavar=one, help=help)
     lines = 'with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input'
     add('--file', help=lines)
     add_encoding(parser)

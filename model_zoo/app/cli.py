@@ -306,18 +306,6 @@ def _last_line(error):
     return lines[-1] if lines else type(error).__name__
 
 
-def get_ctx(gpu=None):
-    """Return the MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU."""
-    import mxnet as mx
-
-    from ..util.arrays import check_gpu
-
-    if gpu is None:
-        return mx.cpu()
-    check_gpu(gpu, 'gpu')
-    return mx.gpu(gpu)
-
-
 def setup_logging(log_file=None, verbose=False, level=logging.INFO):
     """Log time and message to standard error, and append to `log_file` if given."""
     handlers = [logging.StreamHandler()]

@@ -10,7 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
+from ..tasks.settings import ClassificationSettings
+
+#: what the estimator's arguments say
+_KNOWN = {'model', 'labels', 'data_dir', 'train_file', 'dev_file', 'test_file'}
+#: the parameters that are settings; none is given
+_SETTINGS = dict.fromkeys(name for name in ClassificationSettings.defaults() if name not in _KNOWN)
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
@@ -24,10 +30,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ----------
     model : str
         A name, a folder or an id on the hub: see `model_zoo.finetune`.
-    epochs, batch_size, lr, max_length, seed
-        See `model_zoo.finetune`.
     settings : dict, optional
-        Further settings of text classification, such as ``{'warmup_ratio': 0.2}``.
+        Settings of text classification in one parameter, such as ``{'warmup_ratio': 0.2}``.
+    **more
+        Each setting of `model_zoo.finetune` for text classification, such as ``epochs``, ``seed``
+        or ``method='linear'``; None is not given. ``class_weights`` may be a dict of labels.
 
     Attributes
     ----------
@@ -44,24 +51,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     >>> cross_val_score(TextClassifier('all-MiniLM-L6-v2'), texts, labels)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        model='all-MiniLM-L6-v2',
-        *,
-        epochs=None,
-        batch_size=None,
-        lr=None,
-        max_length=None,
-        seed=None,
-        settings=None,
-    ):
-        self.model = model
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.max_length = max_length
-        self.seed = seed
-        self.settings = settings
+    def __init__(self, model='all-MiniLM-L6-v2', *, settings=None, **more):
+        for name in more:
+            UnknownNameError.check('setting', name, _SETTINGS)
+        vars(self).update({'model': model, 'settings': settings, **_SETTINGS, **more})
+
+    @classmethod
+    def _get_param_names(cls):  # scikit-learn's own reads the arguments, without `more`
+        return sorted(['model', 'settings', *_SETTINGS])
 
     def fit(self, X, y):
         """Train the model.
@@ -83,17 +80,18 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         check_consistent_length(texts, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
+        numbers = {label: str(number) for number, label in enumerate(self.classes_.tolist())}
+        given = {name: vars(self)[name] for name in _SETTINGS if vars(self)[name] is not None}
+        given.update(self.settings or {})
+        if isinstance(given.get('class_weights'), dict):
+            weights = given['class_weights'].items()
+            given['class_weights'] = {numbers.get(name, name): weight for name, weight in weights}
         trained = finetune(
             self.model,
             'text-classification',
             [(*row, str(label)) for row, label in zip(texts, labels)],
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            max_length=self.max_length,
-            seed=self.seed,
-            labels=[str(number) for number in range(len(self.classes_))],
-            **(self.settings or {}),
+            labels=list(numbers.values()),
+            **given,
         )
         self.history_ = trained.history
         self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
@@ -135,7 +133,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __setstate__(self, state):
         files = state.pop('_files', None)
-        super().__setstate__(state)
+        super().__setstate__({**_SETTINGS, **state})
         if files is not None:
             self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
             for name, content in files.items():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import html
-import importlib
 import logging
 import numbers
 import os
+import pkgutil
 import random
 import tempfile
 import warnings
@@ -35,15 +35,15 @@ __all__ = ['TASKS', 'Trained']
 
 logger = logging.getLogger(__name__)
 
-#: pipelines' names of tasks -> module below `model_zoo.tasks`, class
+#: pipelines' names of tasks -> a class in `model_zoo.tasks`
 TASKS = {
-    'text-classification': ('classification', 'ClassificationTask'),
-    'token-classification': ('tagging', 'TaggingTask'),
-    'question-answering': ('squad', 'SquadTask'),
-    'multiple-choice': ('choice', 'ChoiceTask'),
-    'sentence-similarity': ('sentences', 'SentenceTask'),
-    'text-generation': ('language_model', 'LanguageModelTask'),
-    'fill-mask': ('masked_lm', 'MaskedLMTask'),
+    'text-classification': 'classification.ClassificationTask',
+    'token-classification': 'tagging.TaggingTask',
+    'question-answering': 'squad.SquadTask',
+    'multiple-choice': 'choice.ChoiceTask',
+    'sentence-similarity': 'sentences.SentenceTask',
+    'text-generation': 'language_model.LanguageModelTask',
+    'fill-mask': 'masked_lm.MaskedLMTask',
 }
 _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 #: setting -> keyword of `finetune`
@@ -174,8 +174,7 @@ def _task_class(task):
         return task
     name = _ALIASES.get(task, task)
     UnknownNameError.check('task', name, TASKS)
-    module, attribute = TASKS[name]
-    return vars(importlib.import_module(f'model_zoo.tasks.{module}'))[attribute]
+    return pkgutil.resolve_name(f'model_zoo.tasks.{TASKS[name]}')
 
 
 def _settings(task_class, settings, more):

@@ -23,7 +23,7 @@ from ..tasks.tables import check_files
 from ..tasks.task import save_trained
 from ..util.display import progress
 from ..util.reading import read_text
-from . import cli
+from .devices import get_ctx
 from .model_choice import ModelChoice, family_of
 from .report import write_results
 from .run_folder import RunFolder
@@ -66,7 +66,7 @@ def study_heads(args):
         _check_text(args)
     else:
         args.task_name = args.task_name or ('custom' if args.dev_file else 'MRPC')
-    ctx = cli.get_ctx(args.gpu)
+    ctx = get_ctx(args.gpu)
     with contextlib.closing(RunFolder(args, 'log_bertology.txt')) as folder:
         subject = (_open_language_model if is_decoder else _open_classifier)(args, ctx)
         scores, importance, entropy = _measure(subject, args)

@@ -1,11 +1,11 @@
 """The originals' flags, command by command, what they mean in our flags, and their scripts."""
 
 import argparse
-import importlib
 import importlib.util
 import logging
 import os
 import pathlib
+import pkgutil
 import sys
 
 from ..errors import InputError
@@ -202,20 +202,20 @@ def parse_settings(cls, doc, argv=None, command=None):
     return translate(cls, doc, argv, command)[0]
 
 
-def training_main(settings_class, task, doc, name):
+def training_main(settings_class, task, doc, name, trainer='trainer.Trainer'):
     """Return the ``main(argv)`` of a command that trains.
 
-    `task` is its class, such as ``'squad.SquadTask'`` in `model_zoo.tasks`; `doc` and `name` are
-    the command's.
+    `task` is its class, such as ``'squad.SquadTask'`` in `model_zoo.tasks`, and `trainer` one of
+    this package; `doc` and `name` are the command's.
     """
 
     def main(argv=None):
         parsed = parse_settings(settings_class, doc, argv, name)
         from .trainer import run_task
 
-        module, task_class = task.split('.')
-        module = importlib.import_module(f'model_zoo.tasks.{module}')
-        run_task(vars(module)[task_class](parsed))
+        names = f'model_zoo.tasks.{task}', f'model_zoo.app.{trainer}'
+        task_class, trainer_class = map(pkgutil.resolve_name, names)
+        run_task(task_class(parsed), trainer_class)
 
     return main
 

@@ -1,5 +1,6 @@
 """Reports of a run: its results, and from them curves, a page, a card and the log's end."""
 
+import ast
 import contextlib
 import datetime
 import functools
@@ -170,8 +171,8 @@ def write_report(folder, results, is_final=False):
         - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
           or of what ``unit`` says; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
-          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, a row of
-          the dev set for the card's ``widget``, or None
+          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, for the
+          card's ``widget``, if there is a call
         - ``location``, the path or URL of the folder after the run
 
         Its ``examination`` has for each segment what `Task.analyze` found.
@@ -224,7 +225,7 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short, plain=_plain, scores=_scores, with_path=_with_path, in_number=in_number
+        short=_short, plain=_plain, scores=_scores, with_path=with_path, in_number=in_number
     )
     environment.filters.update(
         yaml=functools.partial(yaml.safe_dump, allow_unicode=True, width=math.inf, sort_keys=False),
@@ -256,6 +257,45 @@ def explain_choice(epochs, best, metric, headline=None):
 
 #: a dev set with fewer examples gets a caution
 FEW_EXAMPLES = 50
+
+
+def describe_training(trainer):
+    """Return the description of a training that `write_report` takes."""
+    task, dev = trainer.task, trainer.evaluator.dev_sets
+    mask, own = trainer.tokenizer.mask_token or '', getattr(trainer.settings, 'example', None)
+    call = task.call.replace('{mask}', mask)
+    sizes = {name: len(data.rows) for name, data in trainer.sets.items() if task.unit}
+    return {
+        'title': trainer.title,
+        'metric': task.score_name if dev else None,
+        'fitted': task.fitted,
+        'base': task.base,
+        'sizes': dict(sorted(sizes.items(), key=lambda item: item[0] != 'train')),
+        'unit': task.unit,
+        'labels': task.labels and list(task.labels),
+        'use': task.use,
+        'command': task.command.replace('{mask}', mask),
+        'call': call,
+        'example': call and example_for(call, own),
+        'location': trainer.folder.location(),
+    }
+
+
+def example_for(call, own=None):
+    """Return the example of a card, which may be published: of a pipeline's argument, or `own`.
+
+    `call` is the argument in Python, neutral texts. The parts of an example of the user's `own`
+    replace them, in their order; tabs are between them.
+    """
+    usual = ast.literal_eval(call)
+    if not isinstance(usual, dict):
+        texts = [usual] if isinstance(usual, str) else usual
+        usual = dict(zip(('text', 'text_pair'), texts))
+    parts = () if own is None else own.split('\t')
+    example = {**usual, **dict(zip(usual, parts))}
+    if 'choices' in usual and len(parts) > 1:
+        example['choices'] = parts[1:]
+    return example
 
 
 def _caution(results):
@@ -314,7 +354,7 @@ def _visible(text):
     return ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _with_path(command):
+def with_path(command):
     """Return a command with the program's path where the shell doesn't find it, to be pasted."""
 
     def path_of(match):

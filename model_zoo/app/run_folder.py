@@ -4,12 +4,14 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import os
 import pathlib
 import platform
 import re
 import shutil
 
+import numpy as np
 from gluonnlp.base import get_home_dir
 
 from ..errors import InputError, reporting
@@ -174,6 +176,27 @@ class RunFolder:
             problem += '`resume` to continue it, '
         cure = '`overwrite_output_dir` to replace it, or name another folder'
         raise InputError(f'{self.path!r} {problem}{cure}')
+
+    def check_room(self, block, settings, num_steps, is_kept):
+        """Raise InputError unless the disk has room for a training's files at their most.
+
+        `is_kept` is as in `Trainer`; files that are here already count as room.
+        """
+        size = sum(
+            math.prod(parameter.shape) * np.dtype(parameter.dtype).itemsize
+            for parameter in block.collect_params().values()
+        )
+        epochs = num_steps if settings.training_steps else math.ceil(settings.epochs)
+        kept = settings.keep_checkpoints
+        count = min(kept + 2, epochs)  # while an epoch is written, the last ones and the best one
+        if is_kept:  # `best_model`, and checkpoints, which have two moments, too
+            count += 1 + 3 * min(kept + 1, epochs + num_steps // settings.ckpt_interval)
+        files = filter(pathlib.Path.is_file, pathlib.Path(self.path).rglob('*'))
+        room = shutil.disk_usage(self.path).free + sum(file.stat().st_size for file in files)
+        if room < count * size:
+            sizes = f'{room / 1e9:.1f} GB of room, and the run may write {count * size / 1e9:.1f}'
+            cure = 'make room, name another folder, or keep fewer `keep_checkpoints`'
+            raise InputError(f'{self.path!r} has {sizes}: {cure}', field='output_dir')
 
     def clear(self):
         """Remove what another training has left."""

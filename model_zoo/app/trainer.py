@@ -3,105 +3,32 @@
 import contextlib
 import copy
 import functools
-import inspect
 import logging
 import math
 import os
 import time
 
-import mxnet as mx
-import numpy as np
-
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..inference.engines import make_engine
-from ..optimizer import disable_weight_decay
-from ..optimizer.adam import DecoupledAdam
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
-from ..tasks.scores import check_finite
 from ..training import settings as kinds
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
-from ..training.loop import TrainingLoop
-from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
+from ..training.loop import Interrupted, TrainingLoop
+from ..training.updater import freeze_parameters, make_updater
 from ..training.workers import make_workers
-from ..util.arrays import check_gpu
 from ..util.display import in_number
-from .cli import get_ctx
+from .devices import find_contexts
 from .engines import calibrate, engine_forward, load_exported
+from .evaluator import Evaluator
 from .model_choice import ModelChoice
-from .report import explain_choice, write_eval_results, write_report
+from .report import describe_training, explain_choice, write_eval_results, write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
 FEW_UPDATES = 50
-
-
-class Evaluator:
-    """Scores, predictions and mistakes of a model on the sets of a task."""
-
-    def __init__(self, task, forward, sets, metrics=None):
-        self._task, self.forward, self.sets, self._metrics = task, forward, sets, metrics
-        self._kept = None  # segment -> outputs of the trained model
-
-    def labelled(self, *segments):
-        """Return the segments that have labels and so can be scored."""
-        known = filter(self.sets.__contains__, segments)
-        return [name for name in known if self._task.is_labelled(self.sets[name].rows)]
-
-    @property
-    def dev_sets(self):
-        """The labelled sets that are scored after each epoch."""
-        return self.labelled(*(name for name in self.sets if name.startswith('dev')))
-
-    def keep(self):
-        """Compute the outputs of a set only once from now on, since the model no longer changes."""
-        self._kept = {}
-
-    def outputs(self, segment, guard=None):
-        """Return the model's outputs on a set."""
-        kept = {} if self._kept is None else self._kept
-        if segment not in kept:
-            outputs = self._task.predict(self.forward, self.sets[segment], guard)
-            if isinstance(outputs, np.ndarray):
-                check_finite(outputs, segment)
-            kept[segment] = outputs
-        return kept[segment]
-
-    def evaluate(self, guard=None, segments=None):
-        """Score the dev sets, or those named; see `Task.evaluate`."""
-        segments = self.dev_sets if segments is None else self.labelled(*segments)
-        return self._task.evaluate(self, segments, guard)
-
-    def measure(self, segment, guard=None):
-        """Return the scores of a set, and samples per second."""
-        data, started = self.sets[segment], time.perf_counter()
-        outputs = self.outputs(segment, guard)
-        speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
-        scores = self._task.score(data, outputs)
-        if self._metrics is not None:
-            labels = [row.label for row in data.rows]
-            predictions = self._task.decode(data, outputs)
-            given = ([self._task.as_given(each) for each in part] for part in (predictions, labels))
-            scores.update(self._metrics(*given))
-        return scores, speed
-
-    def predict(self, folder):
-        """Write the predictions; returns the files' names."""
-        names = []
-        for segment in filter(self.sets.__contains__, self._task.predicted or ()):
-            outputs = self.outputs(segment)
-            names += self._task.write(folder, segment, self.sets[segment], outputs)
-        if names:
-            logger.info('predictions: %s', ', '.join(names))
-        return names
-
-    def analyze(self):
-        """Return the `error_analysis` of the first labelled dev set by its name; may be empty."""
-        segments = self.dev_sets[:1]
-        found = {name: self._task.analyze(self.sets[name], self.outputs(name)) for name in segments}
-        return {name: analysis for name, analysis in found.items() if analysis is not None}
 
 
 class Trainer(Callback):
@@ -329,8 +256,10 @@ class Trainer(Callback):
         callbacks = [self, *self._callbacks]
         options = {'early_stop': settings.early_stop, 'num_epochs': self.num_epochs}
         loop = self.make_loop(self.count_steps(), store, callbacks, **options)
-        if task.workers.rank == 0 and settings.overwrite_output_dir:
-            self.folder.clear()
+        if task.workers.rank == 0:
+            self.folder.check_room(self.block, settings, loop.num_steps, self._is_kept)
+            if settings.overwrite_output_dir:
+                self.folder.clear()
         path = loop.resume() if settings.resume else None
         if path is not None:
             logger.info('resuming from %s', path)
@@ -338,7 +267,12 @@ class Trainer(Callback):
         size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
         steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
         logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
-        loop.run()
+        try:
+            loop.run()
+        except Interrupted:
+            if task.workers.rank == 0 and self._is_kept:
+                self.write_so_far()
+            raise
         if task.workers.rank == 0:
             self.write()
 
@@ -369,7 +303,11 @@ class Trainer(Callback):
         started = time.perf_counter()
         objective = task.objective(self.model, data)
         seconds = time.perf_counter() - started
-        self._results = {'data': described, **task.results(), 'description': self.describe()}
+        self._results = {
+            'data': described,
+            **task.results(),
+            'description': describe_training(self),
+        }
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         job = Job.of(
@@ -448,6 +386,19 @@ class Trainer(Callback):
         self.write_results(is_final=True)
         self.folder.tidy(map(self.path, (state.best['epoch'], len(state.epochs))), settings)
 
+    def write_so_far(self):
+        """Write the best epoch's model, and how far an interrupted training came."""
+        state, results = self.state, self._results
+        results['interrupted'] = {'step': state.step, 'of': self.loop.num_steps}
+        if not state.best:
+            logger.info('no epoch has ended: there is no best_model yet')
+            self.folder.write('results.json', self.settings, state, **results)
+            return
+        self.load_best()
+        self.save(self.folder.file('best_model'))
+        self.write_results()
+        logger.info('best_model is of epoch %d, the best so far', state.best['epoch'])
+
     def _examine(self):
         """Write the predictions of the model as it is, and note its scores and mistakes."""
         evaluator, results, state = self.evaluator, self._results, self.state
@@ -461,26 +412,6 @@ class Trainer(Callback):
         analysis = evaluator.analyze()
         if analysis:
             results['examination'] = analysis
-
-    def describe(self):
-        """Return the description of the training that `write_report` takes."""
-        task, evaluator = self.task, self.evaluator
-        dev, mask = evaluator.dev_sets, self.tokenizer.mask_token or ''
-        sizes = {name: len(data.rows) for name, data in self.sets.items() if task.unit}
-        return {
-            'title': self.title,
-            'metric': task.score_name if dev else None,
-            'fitted': task.fitted,
-            'base': task.base,
-            'sizes': dict(sorted(sizes.items(), key=lambda item: item[0] != 'train')),
-            'unit': task.unit,
-            'labels': task.labels and list(task.labels),
-            'use': task.use,
-            'command': task.command.replace('{mask}', mask),
-            'call': task.call.replace('{mask}', mask),
-            'example': task.example(evaluator.sets[dev[0]].rows) if dev else None,
-            'location': self.folder.location(),
-        }
 
     def write_results(self, is_final=False):
         """Write ``results.json``, ``eval_results.txt`` and the report of the best epoch so far."""
@@ -517,48 +448,3 @@ def run_task(task, trainer_class=Trainer):
     """Train a task, or use a model of it: what its command does."""
     with trainer_class(task) as trainer:
         trainer.run()
-
-
-def find_contexts(gpus, workers, gpu=None):
-    """Return the devices of this process: several GPUs, one, or the CPU."""
-    if not (gpus or '').strip():
-        if workers.size > 1 and gpu is not None:
-            gpu = workers.local_rank
-        return [get_ctx(gpu)]
-    try:
-        numbers = [int(number) for number in gpus.split(',')]
-    except ValueError:
-        raise InputError(f'{gpus!r}: give numbers, such as 0 or 0,2,5', field='gpus') from None
-    if workers.size > 1:
-        numbers = numbers[workers.local_rank :][:1]
-        if not numbers:
-            raise InputError(f'{gpus}: this machine has more workers than these', field='gpus')
-    for number in numbers:
-        check_gpu(number, 'gpus')
-    return [mx.gpu(number) for number in numbers]
-
-
-def make_updater(settings, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
-    """Return the `Updater` that the settings describe, with options of the optimizer."""
-    registry = mx.optimizer.Optimizer.opt_registry
-    UnknownNameError.check('optimizer', settings.optimizer.lower(), registry)
-    optimizer = registry[settings.optimizer.lower()]
-    options = {'wd': settings.wd, **(options or {})}
-    is_ours = issubclass(optimizer, DecoupledAdam)
-    if is_ours or 'epsilon' in inspect.signature(optimizer.__init__).parameters:
-        options['epsilon'] = settings.epsilon
-    if 'max_grad_norm' in options and not is_ours:
-        raise InputError('must be bertadam or openaiadam with `clip_each`', field='optimizer')
-    if settings.dtype == 'float16':
-        options['multi_precision'] = True  # the weights follow copies in float32
-    if not decay_all:
-        disable_weight_decay(model)
-    trainer = HostTrainer if settings.optimize_on_cpu else mx.gluon.Trainer
-    trainer = trainer(model.collect_params(), settings.optimizer, options, update_on_kvstore=False)
-    loss_scale = None
-    if settings.dtype == 'float16':
-        fixed = settings.loss_scale
-        loss_scale = LossScale(fixed, dynamic=False) if fixed else LossScale()
-    elif settings.loss_scale:
-        logger.warning('`loss_scale` has an effect with `dtype` float16 only')
-    return Updater(model, trainer, schedule, max_grad_norm, loss_scale)

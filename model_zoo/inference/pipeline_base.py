@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from ..batches.sampling import longest_first
-from ..errors import InputError
+from ..errors import InputError, Where
 from ..tokenization.encoding import UNLIMITED
 from ..tokenization.text_to_ids import GAP
 from ..util.arrays import pad_rows
@@ -150,6 +150,17 @@ class PipelineOptions(CallOptions):
     truncation: Literal[True, 'longest_first'] = True  # transformers', which changes nothing here
 
 
+def present(items):
+    """Yield items; one that is missing, as None or NaN in a column, is an error with its number."""
+    for number, item in enumerate(items):
+        is_known = isinstance(item, (str, dict, tuple, list))
+        parts = item.values() if isinstance(item, dict) else () if isinstance(item, str) else item
+        if not is_known or any(isinstance(part, float) for part in parts):
+            where = Where('the texts', number, unit='row')
+            raise InputError(f'{item!r:.80} is no text: leave it out, or fill it', where=where)
+        yield item
+
+
 class Pipeline:
     """Texts to results. `model_zoo.pipeline` makes the one of a task.
 
@@ -234,7 +245,7 @@ class Pipeline:
         # a table is an iterable of its columns' names
         if hasattr(inputs, 'columns') or not isinstance(inputs, Iterable):
             raise InputError(f'{self.task} takes a text or texts, not a {type(inputs).__name__}')
-        items = iter(inputs)
+        items = present(inputs)
         results = (self._shown(result, None, options) for result in self.results(items, checked))
         return list(results) if isinstance(inputs, (list, tuple)) else results
 

@@ -143,6 +143,11 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
         trained = family.task_named(located.architectures)
         if trained not in (None, *pipeline_class.block_tasks):
             raise InputError(f'the model was trained for {trained}, not for {task}')
+        is_encoder = trained is None and family.base.__name__ in located.architectures
+        if is_encoder and 'language_model' not in able:  # whose head is the embedding
+            problem = f'{os.fspath(model)!r} is an encoder, without a head for {task}'
+            cure = 'fine-tune it, or name a model that has it'
+            raise InputError(f'{problem}: {cure}', field='model')
         opened = open_model(located, able[0], **options)
     return pipeline_class(
         opened, engine=make_engine(opened.block, engine, precision, ctx), **of_calls

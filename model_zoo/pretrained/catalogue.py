@@ -137,7 +137,10 @@ def resolve_alias(name):
     known = {each for entry in entries for each in (entry.full_name, *entry.names)}
     known |= {entry.model for entry in entries if entry.default}
     known |= {os.path.dirname(path) for path in glob.glob('*/config.json')}
-    raise UnknownNameError.of('folder or pretrained model', name, known)
+    error = UnknownNameError.of('folder or pretrained model', name, known)
+    if '/' not in name:
+        error.args = (f'{error}; a model of the hub has its owner before it, as in owner/name',)
+    raise error
 
 
 def is_alias(name):

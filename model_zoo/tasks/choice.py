@@ -146,9 +146,6 @@ class MultipleChoice(Task):
         write_table(os.path.join(folder, self.written[segment]), rows)
         return [self.written[segment]]
 
-    def example(self, rows):
-        return {'text': rows[0].context, 'choices': rows[0].choices}
-
     def analyze(self, data, outputs):
         labels, chosen = self.numbers(data.rows), self.decode(data, outputs)
         guess = int(np.bincount(labels).argmax())

@@ -24,7 +24,6 @@ from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head
-from .scores import usual_row
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
 from .targets import Number
@@ -297,10 +296,6 @@ class ClassificationTask(Task):
         for name, rows in tables.items():
             write_table(os.path.join(folder, name), rows)
         return list(tables)
-
-    def example(self, rows):
-        row = usual_row(rows)
-        return {'text': row.text_a, **({'text_pair': row.text_b} if row.text_b else {})}
 
     def save(self, folder, model, tokenizer, **options):
         target, extras = self.target, model.config.extras

@@ -145,11 +145,6 @@ def table_report(title, labels, precision, recall, f1, examples, predicted):
     return {'tables': {title: rows}, 'never_predicted': missing}
 
 
-def usual_row(rows):
-    """Return an example for a person: of the first rows, the one that is about a line long."""
-    return min(rows[:50], key=lambda row: abs(len(str(row)) - 80))
-
-
 def squeeze(text):
     """Return a text in one line of at most `MOST_CHARACTERS`."""
     text = ' '.join(text.split()).encode('utf-8', 'replace').decode('utf-8')  # no surrogates

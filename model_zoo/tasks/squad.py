@@ -275,10 +275,6 @@ class SquadTask(Task):
             del rows.paragraphs[rows[-1].paragraph + 1 :]
         return rows
 
-    def example(self, rows):
-        question = rows[0]
-        return {'text': question.text, 'context': rows.paragraphs[question.paragraph]}
-
     def encode(self, rows, tokenizer):
         settings = self.settings
         if settings.uncased and not tokenizer.do_lower_case:

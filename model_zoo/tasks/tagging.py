@@ -15,7 +15,7 @@ from ..inference.entities import OUTSIDE, has_entities, labels_of_parts, marks_o
 from ..inference.tokens import token_rows
 from ..records import class_names, find_splits, has_typed_values, is_path
 from ..training.objective import outputs_of
-from .scores import class_report, cross_entropies, error_analysis, table_report, usual_row
+from .scores import class_report, cross_entropies, error_analysis, table_report
 from .settings import TaggingSettings
 from .tables import write_table
 from .tagging_data import IGNORED, Sentence, Sentences, read_conll, read_rows, write_conll
@@ -269,10 +269,6 @@ class TaggingTask(Task):
         numbers, _, losses = self._scored(data, outputs)
         labels = (self._parts(data, each) for each in (numbers, outputs.argmax(axis=-1)))
         return {**score_tags(*labels, self._entities), 'loss': float(losses.mean())}
-
-    def example(self, rows):
-        some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
-        return {'text': usual_row([row.text for row in some])}
 
     def analyze(self, data, outputs):
         (numbers, counted, losses), predicted = self._scored(data, outputs), outputs.argmax(axis=-1)

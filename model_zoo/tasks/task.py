@@ -469,9 +469,6 @@ class Task:
 
     given_labels = {}  # label -> what the training rows have for it, where that isn't a text
 
-    def example(self, rows):
-        """Return an example of the rows of a dev set, as a model card's ``widget``, or None."""
-
     def analyze(self, data, outputs):
         """Return the `error_analysis` of a labelled set, or None; by default of classes."""
         target = self.target

@@ -442,6 +442,9 @@ class SetSettings(Settings):
         None, 'share of `train_file` to hold out', 'usual', above=0, below=1, excludes='dev_file'
     )
     test_file: str | None = setting(None, 'set to predict', 'usual free')
+    example: str | None = setting(
+        None, "text for the model's card and page, its parts between tabs; default: neutral", 'free'
+    )
     encoding: str | None = text_encoding()
 
 

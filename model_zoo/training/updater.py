@@ -2,14 +2,18 @@
 
 import contextlib
 import dataclasses
+import inspect
+import logging
 import math
 import re
 
 import mxnet as mx
 
-from ..errors import InputError
-from ..optimizer import clip_grad_global_norm, grad_global_norm
+from ..errors import InputError, UnknownNameError
+from ..optimizer import clip_grad_global_norm, disable_weight_decay, grad_global_norm
 from ..optimizer.adam import DecoupledAdam
+
+logger = logging.getLogger(__name__)
 
 _HOPELESS = 100  # overflows in a row that are too many for a fixed scale
 
@@ -179,3 +183,29 @@ class Updater:
                 return lr, norm, True
         self.trainer.update(scale)
         return lr, norm / scale, False
+
+
+def make_updater(settings, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
+    """Return the `Updater` that the settings describe, with options of the optimizer."""
+    registry = mx.optimizer.Optimizer.opt_registry
+    UnknownNameError.check('optimizer', settings.optimizer.lower(), registry)
+    optimizer = registry[settings.optimizer.lower()]
+    options = {'wd': settings.wd, **(options or {})}
+    is_ours = issubclass(optimizer, DecoupledAdam)
+    if is_ours or 'epsilon' in inspect.signature(optimizer.__init__).parameters:
+        options['epsilon'] = settings.epsilon
+    if 'max_grad_norm' in options and not is_ours:
+        raise InputError('must be bertadam or openaiadam with `clip_each`', field='optimizer')
+    if settings.dtype == 'float16':
+        options['multi_precision'] = True  # the weights follow copies in float32
+    if not decay_all:
+        disable_weight_decay(model)
+    trainer = HostTrainer if settings.optimize_on_cpu else mx.gluon.Trainer
+    trainer = trainer(model.collect_params(), settings.optimizer, options, update_on_kvstore=False)
+    loss_scale = None
+    if settings.dtype == 'float16':
+        fixed = settings.loss_scale
+        loss_scale = LossScale(fixed, dynamic=False) if fixed else LossScale()
+    elif settings.loss_scale:
+        logger.warning('`loss_scale` has an effect with `dtype` float16 only')
+    return Updater(model, trainer, schedule, max_grad_norm, loss_scale)

@@ -1,6 +1,7 @@
 """export/export.py as a command, with GluonNLP's flags; and its use as a module."""
 
 import os
+import subprocess
 
 import gluonnlp as nlp
 import mxnet as mx
@@ -63,6 +64,9 @@ def test_command_from_another_folder(tmp_path, classifier, inputs):
     files = 'classification-symbol.json', 'classification-0000.params'
     assert result.stdout.split() == [os.path.join('out', file) for file in files]
     assert_same(imported(tmp_path / 'out' / 'classification')(*inputs), block(*inputs))
+    line = result.stderr.rpartition('next: ')[2]
+    environment['PYTHONPATH'] = str(ROOT)
+    subprocess.run(line, shell=True, check=True, cwd=tmp_path, env=environment)
 
 
 def test_task_is_that_of_the_folder(tmp_path, classifier, capsys):

@@ -172,7 +172,7 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
     assert (folder / 'log_phase2.txt').is_file()
     for wrong in ([*argv, '--phase2'], [*phase2, '--start_step', '2']):
         with refuses(says='phase1_num_steps'):
-            script.parse_arguments(wrong)
+            script.main(list(map(str, wrong)))
 
 
 def test_synthetic_data_and_profile(script, arguments, data, tmp_path):

@@ -70,7 +70,7 @@ def _names(node, package, ours):
 
 
 def _is_import_module(node):
-    return getattr(node, 'attr', None) == 'import_module'
+    return getattr(node, 'attr', None) in ('import_module', 'resolve_name')
 
 
 def children(graph, folder):

@@ -17,7 +17,8 @@ import numpy as np
 
 from bert import BertForSequenceClassification
 from model_zoo.app import cli
-from model_zoo.app.trainer import find_contexts, run_task
+from model_zoo.app.devices import find_contexts
+from model_zoo.app.trainer import run_task
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from model_zoo import TextClassifier
+from model_zoo.errors import UnknownNameError
 
 TEXTS = ['a b', 'c d', 'a a b', 'd c c'] * 6
 LABELS = np.array([3, 1, 3, 1] * 6)
@@ -25,7 +26,7 @@ def lower(texts):
 def new(tmp_path_factory):
     folder = tmp_path_factory.mktemp('tiny') / 'model'
     tiny.save_bert(folder, list('abcd'))
-    options = {'epochs': 3, 'batch_size': 4, 'lr': 3e-3, 'settings': {'warmup_ratio': 0.2}}
+    options = {'epochs': 3, 'batch_size': 4, 'lr': 3e-3, 'warmup_ratio': 0.2}
     return TextClassifier(str(folder), **options)
 
 
@@ -58,10 +59,19 @@ def test_pairs_of_texts(new):
 
 def test_scikit_learns_tools(new):
     steps = make_pipeline(FunctionTransformer(lower), clone(new))
-    search = GridSearchCV(steps, {'textclassifier__epochs': [1, 2]}, cv=2)
-    search.fit(np.array(TEXTS), LABELS)
-    assert search.best_params_['textclassifier__epochs'] in (1, 2)
+    grid = {'textclassifier__method': ['full', 'linear']}
+    search = GridSearchCV(steps, grid, cv=2).fit(np.array(TEXTS), LABELS)
+    assert search.best_params_['textclassifier__method'] in ('full', 'linear')
     assert search.predict(['a b']).shape == (1,)
+
+
+def test_each_setting_is_a_parameter(new):
+    given = {'method': 'linear', 'class_weights': {1: 2.0, 3: 1.0}, 'settings': {'seed': 3}}
+    linear = clone(TextClassifier(new.model, **given))
+    assert linear.get_params() == {**TextClassifier(new.model).get_params(), **given}
+    assert linear.fit(TEXTS, LABELS).score(TEXTS, LABELS) == 1
+    with pytest.raises(UnknownNameError):
+        TextClassifier(new.model, epoch=3)
 
 
 def test_it_must_be_fitted_first(new):

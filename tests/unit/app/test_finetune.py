@@ -11,14 +11,14 @@ from tiny import write_words
 
 from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
-from model_zoo.app import trainer as trainer_module
 from model_zoo.app.arguments import add_settings
+from model_zoo.app.devices import find_contexts
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.report import write_eval_results
-from model_zoo.app.trainer import find_contexts, make_updater
 from model_zoo.tasks import settings as kinds
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import ModelSettings, TrainingSettings
+from model_zoo.training.updater import make_updater
 from model_zoo.training.workers import Workers
 
 
@@ -130,7 +130,7 @@ def test_the_cpu_and_the_workers_of_a_machine(monkeypatch):
     assert find_contexts(None, Workers()) == find_contexts('', Workers()) == [mx.cpu()]
     second = Workers()
     second.rank, second.size, second.local_rank = 1, 2, 1
-    monkeypatch.setattr(trainer_module, 'check_gpu', lambda number, given: None)
+    monkeypatch.setattr('model_zoo.util.arrays.check_gpu', lambda number, given: None)
     assert find_contexts('4,5', Workers()) == [mx.gpu(4), mx.gpu(5)]
     assert find_contexts('4,5', second) == [mx.gpu(5)]
     with refuses('gpus'):

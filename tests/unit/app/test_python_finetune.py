@@ -4,6 +4,7 @@ import json
 import os
 import random
 from typing import NamedTuple
+from unittest import mock
 
 import mxnet as mx
 import numpy as np
@@ -12,7 +13,7 @@ import tiny
 import toy_data
 from contract import lm
 from refusals import refuses
-from script_runs import load_script, run
+from script_runs import load_script, read_json, run
 
 import model_zoo
 from model_zoo.app.use import results_of
@@ -168,11 +169,36 @@ class Stop(Callback):
             os.kill(os.getpid(), 2)
 
 
-def test_ctrl_c_returns_the_best_model_so_far(folder):
-    trained = model_zoo.finetune(
-        folder, 'text-classification', ROWS, ROWS, callbacks=[Stop()], **{**SMALL, 'epochs': 5}
-    )
+def test_ctrl_c_leaves_the_best_model_so_far_and_the_run_goes_on(folder, tmp_path):
+    words = folder, 'text-classification', ROWS, ROWS
+    options = {**SMALL, 'epochs': 3, 'output_dir': tmp_path}
+    trained = model_zoo.finetune(*words, callbacks=[Stop()], **options)
     assert trained.interrupted and len(trained.history) == 1 and trained('a b')
+    best = model_zoo.pipeline(str(tmp_path / 'best_model'))
+    assert best('a b') == trained('a b')
+    results = read_json(tmp_path)
+    assert results['interrupted'] == {'step': 4, 'of': 9} and results['best']['epoch'] == 1
+    done = model_zoo.finetune(*words, resume=True, **options)
+    assert len(done.history) == 3 and 'interrupted' not in read_json(tmp_path)
+
+
+def test_a_disk_that_is_too_small_is_found_before_the_training(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr('shutil.disk_usage', lambda path: mock.Mock(free=2**12))
+    steps = []
+    counter = mock.Mock(on_step=steps.append)
+    options = {**SMALL, 'output_dir': tmp_path, 'callbacks': [counter]}
+    with pytest.raises(InputError) as caught:
+        model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+    assert caught.value.field == 'output_dir' and not steps
+
+
+def test_nothing_of_the_texts_is_beside_the_model(folder, tmp_path):
+    rows = [(f'{text} verysecret', label) for text, label in ROWS]
+    options = {**SMALL, 'dev': 0.25, 'epochs': 1, 'output_dir': tmp_path}
+    model_zoo.finetune(folder, 'text-classification', rows, example='my own', **options)
+    files = [path for path in (tmp_path / 'best_model').rglob('*') if path.is_file()]
+    assert not any(b'verysecret' in path.read_bytes() for path in files)
+    assert '- text: my own' in (tmp_path / 'best_model' / 'README.md').read_text('utf-8')
 
 
 WRONG = [

@@ -253,6 +253,21 @@ def test_bad_input(classifier, inputs, options):
         classifier(inputs, **options)
 
 
+@pytest.mark.parametrize('missing', [None, float('nan'), ('a', float('nan'))])
+def test_a_missing_text_is_named_by_every_pipeline(pipelines, missing):
+    for pipeline in pipelines.values():
+        with pytest.raises(InputError) as caught:
+            pipeline([missing, 'a'])
+        assert caught.value.where.line == 0
+
+
+def test_an_encoder_has_no_labels(saved):
+    for task in ('text-classification', 'question-answering'):
+        with pytest.raises(InputError) as caught:
+            model_zoo.pipeline(task, saved(bert.BertModel))
+        assert caught.value.field == 'model'
+
+
 def test_arguments_of_transformers(saved):
     folder = saved(bert.BertForSequenceClassification, ['bad', 'good'])
     given = {'model': folder, 'tokenizer': folder, 'truncation': True}

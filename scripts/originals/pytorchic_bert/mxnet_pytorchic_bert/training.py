@@ -10,12 +10,13 @@ import mxnet as mx
 from bert import BertTokenizer
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_settings
-from model_zoo.app.trainer import Trainer, make_updater
+from model_zoo.app.trainer import Trainer
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import local_path
 from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import Count, TrainingSettings, setting
+from model_zoo.training.updater import make_updater
 from model_zoo.util.reading import read_json
 
 from .models import (

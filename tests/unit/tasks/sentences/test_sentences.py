@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from model_zoo.app.trainer import Evaluator
+from model_zoo.app.evaluator import Evaluator
 from model_zoo.batches import Batch
 from model_zoo.layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from model_zoo.tasks import sentences

@@ -1,0 +1,76 @@
+"""Scores, predictions and mistakes of a model on the sets of a task."""
+
+import logging
+import time
+
+import numpy as np
+
+from ..tasks.scores import check_finite
+
+logger = logging.getLogger(__name__)
+
+
+class Evaluator:
+    """Scores, predictions and mistakes of a model on the sets of a task."""
+
+    def __init__(self, task, forward, sets, metrics=None):
+        self._task, self.forward, self.sets, self._metrics = task, forward, sets, metrics
+        self._kept = None  # segment -> outputs of the trained model
+
+    def labelled(self, *segments):
+        """Return the segments that have labels and so can be scored."""
+        known = filter(self.sets.__contains__, segments)
+        return [name for name in known if self._task.is_labelled(self.sets[name].rows)]
+
+    @property
+    def dev_sets(self):
+        """The labelled sets that are scored after each epoch."""
+        return self.labelled(*(name for name in self.sets if name.startswith('dev')))
+
+    def keep(self):
+        """Compute the outputs of a set only once from now on, since the model no longer changes."""
+        self._kept = {}
+
+    def outputs(self, segment, guard=None):
+        """Return the model's outputs on a set."""
+        kept = {} if self._kept is None else self._kept
+        if segment not in kept:
+            outputs = self._task.predict(self.forward, self.sets[segment], guard)
+            if isinstance(outputs, np.ndarray):
+                check_finite(outputs, segment)
+            kept[segment] = outputs
+        return kept[segment]
+
+    def evaluate(self, guard=None, segments=None):
+        """Score the dev sets, or those named; see `Task.evaluate`."""
+        segments = self.dev_sets if segments is None else self.labelled(*segments)
+        return self._task.evaluate(self, segments, guard)
+
+    def measure(self, segment, guard=None):
+        """Return the scores of a set, and samples per second."""
+        data, started = self.sets[segment], time.perf_counter()
+        outputs = self.outputs(segment, guard)
+        speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
+        scores = self._task.score(data, outputs)
+        if self._metrics is not None:
+            labels = [row.label for row in data.rows]
+            predictions = self._task.decode(data, outputs)
+            given = ([self._task.as_given(each) for each in part] for part in (predictions, labels))
+            scores.update(self._metrics(*given))
+        return scores, speed
+
+    def predict(self, folder):
+        """Write the predictions; returns the files' names."""
+        names = []
+        for segment in filter(self.sets.__contains__, self._task.predicted or ()):
+            outputs = self.outputs(segment)
+            names += self._task.write(folder, segment, self.sets[segment], outputs)
+        if names:
+            logger.info('predictions: %s', ', '.join(names))
+        return names
+
+    def analyze(self):
+        """Return the `error_analysis` of the first labelled dev set by its name; may be empty."""
+        segments = self.dev_sets[:1]
+        found = {name: self._task.analyze(self.sets[name], self.outputs(name)) for name in segments}
+        return {name: analysis for name, analysis in found.items() if analysis is not None}
