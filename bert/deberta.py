@@ -11,25 +11,9 @@ from model_zoo.layers.relative import DisentangledStack, relative_positions
 from . import heads, variants
 from .catalogue import DEBERTA_ARCHITECTURES
 from .config import DebertaV2Config
-from .later_tokenizers import DebertaV2Tokenizer
 from .mapping import huggingface_mapping
 from .model import BertEncoder
-
-__all__ = [
-    'DEBERTA',
-    'DebertaV2ForMaskedLM',
-    'DebertaV2ForMultipleChoice',
-    'DebertaV2ForQuestionAnswering',
-    'DebertaV2ForSequenceClassification',
-    'DebertaV2ForTokenClassification',
-    'DebertaV2Model',
-    'DebertaV2SentenceEncoder',
-    'deberta_v3_6_768_12',
-    'deberta_v3_12_384_6',
-    'deberta_v3_12_768_12',
-    'deberta_v3_24_1024_16',
-]
-
+from .roberta_tokenizer import DebertaV2Tokenizer
 
 _LAYERS = {
     **{
@@ -111,14 +95,9 @@ class DebertaV2Model(DebertaBlock, variants.TypelessModel):
 
     backbone = None
     encoder_class = DebertaEncoder
-    huggingface_names = {(True, False): 'DebertaV2ForMaskedLM'}
 
 
-class DebertaTask(DebertaBlock):
-    model_class = DebertaV2Model
-
-
-class OfSequence(variants.OwnPooler, DebertaTask):
+class OfSequence(variants.OwnPooler, DebertaBlock):
     dropout_field = 'head_dropout'
 
     def _make_classifier(self, units, dropout):
@@ -133,7 +112,7 @@ class OfSequence(variants.OwnPooler, DebertaTask):
         return self.pooler_dropout(x)
 
 
-class DebertaV2ForMaskedLM(DebertaTask, heads.BertForMaskedLM):
+class DebertaV2ForMaskedLM(DebertaBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
@@ -145,27 +124,22 @@ class DebertaV2ForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`, with its own pooler."""
 
 
-class DebertaV2ForTokenClassification(DebertaTask, heads.BertForTokenClassification):
+class DebertaV2ForTokenClassification(DebertaBlock, heads.BertForTokenClassification):
     """Like `BertForTokenClassification`."""
 
 
-class DebertaV2ForQuestionAnswering(DebertaTask, heads.BertForQuestionAnswering):
+class DebertaV2ForQuestionAnswering(DebertaBlock, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
-class DebertaV2SentenceEncoder(DebertaTask, heads.BertSentenceEncoder):
+class DebertaV2SentenceEncoder(DebertaBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'DebertaV2Model'
 
 
 #: what ``open_model`` knows of DeBERTa
-DEBERTA = variants.add_family(
-    'deberta',
-    DebertaV2Model,
-    DebertaV2Tokenizer,
-)
+DEBERTA = variants.add_family('deberta', DebertaV2Model, DebertaV2Tokenizer)
 deberta_v3_12_384_6 = variants.add_model(DEBERTA, 'deberta_v3_12_384_6', 'DeBERTa 3 extra small.')
 deberta_v3_6_768_12 = variants.add_model(DEBERTA, 'deberta_v3_6_768_12', 'DeBERTa 3 small.')
 deberta_v3_12_768_12 = variants.add_model(DEBERTA, 'deberta_v3_12_768_12', 'DeBERTa 3 base.')
 deberta_v3_24_1024_16 = variants.add_model(DEBERTA, 'deberta_v3_24_1024_16', 'DeBERTa 3 large.')
+__all__ = variants.public_names(DEBERTA)

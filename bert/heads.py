@@ -7,6 +7,8 @@ instead of the attention mask. Like `BertModel`, every head also takes a
 `head_mask`.
 """
 
+from operator import attrgetter
+
 from mxnet.gluon import nn
 
 from model_zoo.blocks.config import check_field
@@ -419,7 +421,7 @@ class BertSentenceEncoder(BertTask):
     """
 
     task = 'sentence_embedding'
-    huggingface_name = 'BertModel'  # the head has no parameters
+    huggingface_name = property(attrgetter('model_class.__name__'))  # it has no parameters
 
     def __init__(self, bert, pooling='mean', normalize=False, **options):
         UnknownNameError.check('pooling', pooling, POOLINGS)

@@ -12,22 +12,8 @@ from model_zoo.layers.rotary import RotaryStack, are_short, short_texts
 from . import heads, variants
 from .catalogue import HPARAMS, MODERNBERT_ARCHITECTURES
 from .config import ModernBertConfig
-from .later_tokenizers import ModernBertTokenizer
 from .model import BertDecoder, BertEncoder, BertModel, Transform
-
-__all__ = [
-    'MODERNBERT',
-    'ModernBertForMaskedLM',
-    'ModernBertForMultipleChoice',
-    'ModernBertForQuestionAnswering',
-    'ModernBertForSequenceClassification',
-    'ModernBertForTokenClassification',
-    'ModernBertModel',
-    'ModernBertSentenceEncoder',
-    'modernbert_22_768_12',
-    'modernbert_28_1024_16',
-]
-
+from .roberta_tokenizer import ModernBertTokenizer
 
 _CELL = 'encoder.layers.{i}.'
 _LAYERS = {
@@ -100,14 +86,9 @@ class ModernBertModel(ModernBertBlock, variants.TypelessModel):
 
     backbone = None
     encoder_class, decoder_class = ModernBertEncoder, ModernBertDecoder
-    huggingface_names = {(True, False): 'ModernBertForMaskedLM'}
 
 
-class ModernBertTask(ModernBertBlock):
-    model_class = ModernBertModel
-
-
-class WithHead(ModernBertTask):
+class WithHead(ModernBertBlock):
     """A task whose dense layer is behind a `PredictionHead`."""
 
     parts = {'use_pooler': False}
@@ -135,7 +116,7 @@ class OfTokens(WithHead):
         return encoded
 
 
-class ModernBertForMaskedLM(ModernBertTask, heads.BertForMaskedLM):
+class ModernBertForMaskedLM(ModernBertBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
@@ -163,10 +144,8 @@ class ModernBertForQuestionAnswering(OfTokens, heads.BertForQuestionAnswering):
     head_rules = (*WithHead.head_rules, ('^span_classifier', 'classifier'))
 
 
-class ModernBertSentenceEncoder(ModernBertTask, heads.BertSentenceEncoder):
+class ModernBertSentenceEncoder(ModernBertBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'ModernBertModel'
 
 
 #: what ``open_model`` knows of ModernBERT
@@ -183,3 +162,4 @@ MODERNBERT = variants.add_family(
 )
 modernbert_22_768_12 = variants.add_model(MODERNBERT, 'modernbert_22_768_12', 'ModernBERT base.')
 modernbert_28_1024_16 = variants.add_model(MODERNBERT, 'modernbert_28_1024_16', 'ModernBERT large.')
+__all__ = variants.public_names(MODERNBERT)

@@ -17,19 +17,6 @@ from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertEncoder
 from .roberta_tokenizer import MPNetTokenizer
 
-__all__ = [
-    'MPNET',
-    'MPNetConfig',
-    'MPNetForMaskedLM',
-    'MPNetForMultipleChoice',
-    'MPNetForQuestionAnswering',
-    'MPNetForSequenceClassification',
-    'MPNetForTokenClassification',
-    'MPNetModel',
-    'MPNetSentenceEncoder',
-    'mpnet_12_768_12',
-]
-
 
 @dataclasses.dataclass
 class MPNetConfig(roberta.RobertaConfig):
@@ -128,43 +115,33 @@ class MPNetModel(MPNetBlock, roberta.RobertaModel):
 
     backbone = None
     encoder_class = MPNetEncoder
-    huggingface_names = {(True, False): 'MPNetForMaskedLM'}
 
 
-class MPNetTask(MPNetBlock):
-    model_class = MPNetModel
-
-
-class MPNetForMaskedLM(MPNetTask, roberta.RobertaForMaskedLM):
+class MPNetForMaskedLM(MPNetBlock, roberta.RobertaForMaskedLM):
     """Like `RobertaForMaskedLM`."""
 
 
-class MPNetForSequenceClassification(MPNetTask, roberta.RobertaForSequenceClassification):
+class MPNetForSequenceClassification(MPNetBlock, roberta.RobertaForSequenceClassification):
     """Like `RobertaForSequenceClassification`."""
 
 
-class MPNetForMultipleChoice(MPNetTask, roberta.RobertaForMultipleChoice):
+class MPNetForMultipleChoice(MPNetBlock, roberta.RobertaForMultipleChoice):
     """Like `RobertaForMultipleChoice`."""
 
 
-class MPNetForTokenClassification(MPNetTask, roberta.RobertaForTokenClassification):
+class MPNetForTokenClassification(MPNetBlock, roberta.RobertaForTokenClassification):
     """Like `RobertaForTokenClassification`."""
 
 
-class MPNetForQuestionAnswering(MPNetTask, roberta.RobertaForQuestionAnswering):
+class MPNetForQuestionAnswering(MPNetBlock, roberta.RobertaForQuestionAnswering):
     """Like `RobertaForQuestionAnswering`."""
 
 
-class MPNetSentenceEncoder(MPNetTask, roberta.RobertaSentenceEncoder):
+class MPNetSentenceEncoder(MPNetBlock, roberta.RobertaSentenceEncoder):
     """Like `RobertaSentenceEncoder`."""
-
-    huggingface_name = 'MPNetModel'
 
 
 #: what ``open_model`` knows of MPNet
-MPNET = variants.add_family(
-    'mpnet',
-    MPNetModel,
-    MPNetTokenizer,
-)
+MPNET = variants.add_family('mpnet', MPNetModel, MPNetTokenizer)
 mpnet_12_768_12 = variants.add_model(MPNET, 'mpnet_12_768_12', 'MPNet base: 12 layers.')
+__all__ = variants.public_names(MPNET)
