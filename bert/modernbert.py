@@ -7,7 +7,7 @@ from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
 from model_zoo.layers.precision import ScaleNorm
-from model_zoo.layers.rotary import RotaryStack, are_short, short_texts
+from model_zoo.layers.rotary import SHORT_TEXTS, RotaryStack
 
 from . import heads, variants
 from .catalogue import HPARAMS, MODERNBERT_ARCHITECTURES
@@ -54,13 +54,13 @@ class ModernBertBlock(variants.Typeless):
     graph_options = (*BertModel.graph_options, 'has_short_texts')
     make_mappings = staticmethod(_mappings)
     #: whether attention has a matrix of all pairs in the graph that runs
-    has_short_texts = property(lambda self: are_short())
+    has_short_texts = property(lambda self: SHORT_TEXTS.is_on)
 
     def run(self, *inputs):
-        short = are_short()  # a part of another graph, or a graph for any length
+        short = SHORT_TEXTS.is_on  # a part of another graph, or a graph for any length
         if not isinstance(inputs[0], mx.sym.Symbol):
             short = inputs[0].shape[-1] <= 2 * self.config.local_attention
-        with short_texts(short or self.base.output_attentions):
+        with SHORT_TEXTS.turned(short or self.base.output_attentions):
             return super().run(*inputs)
 
 

@@ -59,14 +59,15 @@ class RelativeStack(EncoderStack):
     are computed once for all layers.
     """
 
-    mask_key = tuple
-
     def __init__(self, config):
         super().__init__(config)
         shape = config.relative_attention_num_buckets, config.num_heads
         init = mx.init.Normal(config.initializer_range)
         with self.name_scope():
             self.relative_bias = self.params.get('relative_bias', shape=shape, init=init)
+
+    def mask_key(self, layer, heads):
+        return tuple(heads)
 
     def _mask(self, F, x, valid_length, heads, dtype, relative_bias):
         mask = super()._mask(F, x, valid_length, heads, dtype)
