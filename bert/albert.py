@@ -63,7 +63,6 @@ class AlbertEncoder(variants.ProjectingEncoder):
 class AlbertBlock:
     config_class = AlbertConfig
     architectures = ALBERT_ARCHITECTURES
-    backbone = 'albert'
     make_mappings = staticmethod(_mappings)
     dropout_field = 'classifier_dropout_prob'
 
@@ -71,7 +70,6 @@ class AlbertBlock:
 class AlbertModel(AlbertBlock, BertModel):
     """Like `BertModel`; the classifier tells whether two sentences are in their order."""
 
-    backbone = None
     encoder_class = AlbertEncoder
 
 

@@ -45,15 +45,11 @@ def _mappings(head, has_dropout):
 class DistilBertBlock(variants.Typeless):
     config_class = DistilBertConfig
     architectures = DISTILBERT_ARCHITECTURES
-    optional_parts = ('decoder',)
-    backbone = 'distilbert'
     make_mappings = staticmethod(_mappings)
 
 
 class DistilBertModel(DistilBertBlock, variants.TypelessModel):
     """Like `RobertaModel`; it has no pooler."""
-
-    backbone = None
 
 
 class OfSequence(variants.OwnPooler, DistilBertBlock):

@@ -43,14 +43,12 @@ class ElectraBlock:
     config_class = ElectraConfig
     architectures = ELECTRA_ARCHITECTURES
     optional_parts = ('decoder',)
-    backbone = 'electra'
     make_mappings = staticmethod(_mappings)
 
 
 class ElectraModel(ElectraBlock, BertModel):
     """Like `BertModel`; it has no pooler."""
 
-    backbone = None
     encoder_class = variants.ProjectingEncoder
 
 

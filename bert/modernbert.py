@@ -49,8 +49,6 @@ def _mappings(head, has_dropout):
 class ModernBertBlock(variants.Typeless):
     config_class = ModernBertConfig
     architectures = MODERNBERT_ARCHITECTURES
-    optional_parts = ('decoder',)
-    backbone = 'modernbert'
     graph_options = (*BertModel.graph_options, 'has_short_texts')
     make_mappings = staticmethod(_mappings)
     #: whether attention has a matrix of all pairs in the graph that runs
@@ -73,18 +71,12 @@ class ModernBertDecoder(BertDecoder):
 
 
 class ModernBertEncoder(BertEncoder):
-    """Normalization and the layers; the table of positions is their rotation."""
-
-    stack_class, norm_class, table_name = RotaryStack, ScaleNorm, None
-
-    def _embed(self, F, x, position_weight):
-        return self.dropout(self.norm(x))
+    stack_class, norm_class, has_positions = RotaryStack, ScaleNorm, False
 
 
 class ModernBertModel(ModernBertBlock, variants.TypelessModel):
     """Like `RobertaModel`, for up to 8,192 tokens; it has no pooler."""
 
-    backbone = None
     encoder_class, decoder_class = ModernBertEncoder, ModernBertDecoder
 
 

@@ -107,14 +107,12 @@ class MPNetEncoder(BertEncoder):
 class MPNetBlock:
     config_class = MPNetConfig
     architectures = MPNET_ARCHITECTURES
-    backbone = 'mpnet'
     make_mappings = staticmethod(_mappings)
 
 
 class MPNetModel(MPNetBlock, roberta.RobertaModel):
     """Like `RobertaModel`, with relative positions besides."""
 
-    backbone = None
     encoder_class = MPNetEncoder
 
 

@@ -72,7 +72,6 @@ class RobertaBlock(variants.Typeless):
     config_class = RobertaConfig
     architectures = ROBERTA_ARCHITECTURES
     optional_parts = ('pooler', 'decoder')
-    backbone = 'roberta'
     make_mappings = staticmethod(_mappings)
 
 
@@ -87,8 +86,6 @@ class RobertaModel(RobertaBlock, variants.TypelessModel):
     words, valid_length, masked_positions, head_mask
         See `BertModel`. `token_types` are ignored.
     """
-
-    backbone = None
 
     def _table_rows(self, F, words, valid_length):
         if not is_mask(valid_length):

@@ -15,8 +15,9 @@ from .model import BertEncoder, BertModel
 
 
 class Typeless:
-    """A block without token types: it accepts them and leaves them out."""
+    """A block without token types, which it accepts and leaves out, and mostly without a pooler."""
 
+    optional_parts = ('decoder',)
     unused_inputs = ('token_types',)
     export_inputs = ('words', 'valid_length')
 
@@ -80,12 +81,15 @@ class OwnPooler:
 _HEADS = {(True, True): 'pretraining', (True, False): 'masked_lm'}
 
 
-def add_family(name, base, *tokenizers, hparams=HPARAMS):
-    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module."""
+def add_family(name, base, *tokenizers, hparams=HPARAMS, backbone=None):
+    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module.
+
+    They get the attribute with the backbone, `backbone` or the family's name, and its class.
+    """
     found = [each for each in vars(sys.modules[base.__module__]).values() if hasattr(each, 'task')]
     tasks = {head.task: head for head in found if head.__module__ == base.__module__}
     for head in tasks.values():
-        head.model_class = base
+        head.model_class, head.backbone = base, backbone or name
     names = {parts: tasks[task].__name__ for parts, task in _HEADS.items() if task in tasks}
     base.huggingface_names = names
     family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')

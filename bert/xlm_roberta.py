@@ -52,7 +52,7 @@ class XLMRobertaSentenceEncoder(XLMRobertaBlock, roberta.RobertaSentenceEncoder)
 
 
 #: what ``open_model`` knows of XLM-R
-XLMR = variants.add_family('xlmr', XLMRobertaModel, XLMRobertaTokenizer)
+XLMR = variants.add_family('xlmr', XLMRobertaModel, XLMRobertaTokenizer, backbone='roberta')
 xlmr_12_768_12 = variants.add_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
 xlmr_24_1024_16 = variants.add_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')
 __all__ = variants.public_names(XLMR)

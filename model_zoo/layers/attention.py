@@ -184,11 +184,10 @@ class SelfAttention(MixedPrecision, HybridBlock):
         """Project the heads' outputs (L, B, inner), which probes may watch, to (L, B, C)."""
         return self.proj(context if self.watch is None else self.watch(context))
 
-    def _split(self, F, qkv):
-        """Return the query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
+    def _split(self, F, qkv, axes=(3, 1, 2, 0, 4)):
+        """Return query, key and value of (L, B, 3 * inner): (B, heads, L, size) in this order."""
         by_head = F.reshape(qkv, shape=(0, 0, self.num_heads, 3, -1))
-        by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
-        return unstack(F, by_head, 3)
+        return unstack(F, F.transpose(by_head, axes=axes), 3)
 
 
 def causal_mask(F, steps, past=None, dtype='float32'):

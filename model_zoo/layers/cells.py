@@ -158,8 +158,8 @@ class EncoderCell(Cell):
             self.ffn_norm = LayerNorm(**norm)
             self.dropout = nn.Dropout(config.dropout)
 
-    def hybrid_forward(self, F, x, mask=None, head_mask=None, *shared):
-        attended, probabilities = self.attention(self.before(x), mask, head_mask, *shared)
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, *others):
+        attended, probabilities = self.attention(self.before(x), mask, head_mask, *others)
         return self.after(x, attended), probabilities
 
 
@@ -175,8 +175,6 @@ class EncoderStack(nn.HybridSequential):
     x : (length, batch, units)
     valid_length : (batch,), list of an attention mask (batch, length), or None
     head_mask : (layers, heads) or None
-    *shared
-        What the attentions of all layers take besides.
 
     Outputs
     -------
@@ -196,7 +194,7 @@ class EncoderStack(nn.HybridSequential):
 
     def cells(self):
         """Return the layers in the order in which they compute."""
-        return list(self)
+        return [each for each in self if isinstance(each, Cell)]
 
     def attentions(self):
         """Return the layers' `SelfAttention`."""
@@ -216,7 +214,7 @@ class EncoderStack(nn.HybridSequential):
             return None
         return attention_mask(F, valid_length, x, len(heads), dtype)
 
-    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, *shared, **parameters):
+    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, **parameters):
         cells = self.cells()
         dtype = np.dtype(cells[0].attention.qkv.weight.dtype).name
         made, states, attentions = {}, [], []
@@ -227,7 +225,7 @@ class EncoderStack(nn.HybridSequential):
                 made[key] = self._inputs(F, x, valid_length, layer, heads, dtype, **parameters)
             mask, *own = made[key]
             layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
-            x, attention = cell(x, mask, layer_mask, *own, *shared)
+            x, attention = cell(x, mask, layer_mask, *own)
             states.append(x)
             attentions.append(attention)
         return states, attentions

@@ -221,9 +221,6 @@ class RotaryStack(EncoderStack):
         with self.name_scope():
             self.norm = ScaleNorm(in_channels=config.units, epsilon=config.layer_norm_eps)
 
-    def cells(self):
-        return [cell for cell in self if isinstance(cell, RotaryCell)]
-
     def mask_key(self, layer, heads):
         return self._config.is_local(layer), len(heads)
 
