@@ -2,12 +2,14 @@
 
 import dataclasses
 from operator import attrgetter
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from model_zoo.blocks.config import AttentionConfig, check_field
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.util.fields import Size, Whole
+from model_zoo.util.fields import Count, Size, Whole
 
 __all__ = [
     'AlbertConfig',
@@ -315,7 +317,7 @@ class ModernBertConfig(EncoderConfig):
     max_position_embeddings: int = 8192
     global_attn_every_n_layers: int = 3
     layer_types: list[Literal['full_attention', 'sliding_attention']] | None = None
-    local_attention: int = 128
+    local_attention: Annotated[Count, Field(ge=2)] = 128
     global_rope_theta: float = 160000.0
     local_rope_theta: float = 10000.0
     embedding_dropout: float = 0.0
@@ -345,12 +347,11 @@ class ModernBertConfig(EncoderConfig):
         )
         if self.layer_types is not None and len(self.layer_types) != self.num_layers:
             raise InputError(f'must have {self.num_layers} names', field='layer_types')
-        if self.local_attention < 2 or self.head_size % 2:
-            raise InputError(
-                f'is {self.local_attention}, and a head has {self.head_size} units: '
-                'at least 2, and an even number, are supported',
-                field='local_attention',
+        if self.head_size % 2:
+            problem = (
+                f'{self.head_size} units of a head are odd: rotary positions need an even number'
             )
+            raise InputError(problem, field='num_attention_heads')
 
     @classmethod
     def from_dict(cls, values):

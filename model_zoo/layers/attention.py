@@ -180,6 +180,14 @@ class SelfAttention(MixedPrecision, HybridBlock):
             probabilities = F.reshape(by_head, shape=(-3, 0, 0))
         return probabilities, by_head
 
+    def _by_axes(self, F, scores, mask, head_mask, axes):
+        """Return the probabilities of scores with more axes; `axes` is the shape of a head mask."""
+        scores = scores if mask is None else F.broadcast_add(scores, mask)
+        probabilities = self.dropout(F.softmax(scores, axis=-1))
+        if head_mask is None:
+            return probabilities
+        return F.broadcast_mul(probabilities, F.reshape(head_mask, shape=axes))
+
     def _project(self, context):
         """Project the heads' outputs (L, B, inner), which probes may watch, to (L, B, C)."""
         return self.proj(context if self.watch is None else self.watch(context))

@@ -115,12 +115,7 @@ class DisentangledAttention(SelfAttention):
                 )  # (heads, B, L, 2 * L)
                 products = F.reshape(products, shape=(0, 0, -1))
                 scores = scores + F.take(products, place, axis=2)
-        if mask is not None:
-            scores = F.broadcast_add(scores, mask)
-        probabilities = self.dropout(F.softmax(scores, axis=-1))
-        if head_mask is not None:
-            head_mask = F.reshape(head_mask, shape=(-1, 1, 1, 1))
-            probabilities = F.broadcast_mul(probabilities, head_mask)
+        probabilities = self._by_axes(F, scores, mask, head_mask, (-1, 1, 1, 1))
         context = self._dot(F, probabilities, value)
         axes = (1, 2, 0, 3) if standard else (2, 1, 0, 3)
         context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -1))

@@ -127,11 +127,7 @@ class RotaryAttention(SelfAttention):
         queries = windows.queries(F, query / math.sqrt(size), size)
         keys, values = (windows.keys(F, part, size) for part in (key, value))
         scores = self.product(F, product, queries, keys, transpose_b=True)
-        scores = F.broadcast_add(scores, windows.mask)
-        probabilities = self.dropout(F.softmax(scores, axis=-1))
-        if head_mask is not None:
-            head_mask = F.reshape(head_mask, shape=(1, -1, 1, 1, 1))
-            probabilities = F.broadcast_mul(probabilities, head_mask)
+        probabilities = self._by_axes(F, scores, windows.mask, head_mask, (1, -1, 1, 1, 1))
         context = self.product(F, product, probabilities, values)
         context = F.reshape(context, shape=(0, 0, -1, size))
         return self._join(F, F.slice_like(context, query, axes=(2,)))
