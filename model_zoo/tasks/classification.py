@@ -24,10 +24,11 @@ from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head
+from .rows import check_room, encode_rows, part_rows, stratified
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
 from .targets import Number
-from .task import Task, check_room, encode_rows, part_rows, stratified
+from .task import Task
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 

@@ -25,8 +25,9 @@ from .pretraining.loaders import PretrainingLoader, SyntheticLoader
 from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import SampleOptions, describe_files, matching_files
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
-from .tables import check_files, split_text
-from .task import Data, TextTask
+from .tables import check_files
+from .task import Data
+from .text_task import TextTask, split_text
 
 __all__ = ['MaskedLMTask', 'PretrainingTask', 'evaluate_pretraining', 'pretraining_objective']
 

@@ -16,10 +16,11 @@ from ..inference.vectors import cosines_of, nearest, unit_vectors
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import EMPTY, SPLITS, choose_columns, find_column, is_path, keep_rows, read_records
+from .rows import check_room, encode_rows
 from .scores import correlations
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
-from .task import Task, check_room, encode_rows
+from .task import Task
 
 __all__ = ['SentenceExample', 'SentenceSet', 'SentenceTask', 'read_sentences']
 

@@ -28,12 +28,13 @@ from ..inference.passages import (
 from ..inference.questions import READER, ReaderSettings
 from ..training.objective import outputs_of
 from ..util.files import write_json
+from .rows import warn_if_cut
 from .scores import check_finite, error_analysis
 from .settings import SquadSettings
 from .squad_files import SquadSet, find_squad, read_squad
 from .squad_scores import normalize_answer, score_v1, score_v2
 from .tables import check_files
-from .task import Task, warn_if_cut
+from .task import Task
 
 __all__ = [
     'Answers',

@@ -21,7 +21,8 @@ from model_zoo.errors import InputError
 from model_zoo.records import read_records
 from model_zoo.tasks.classification import ClassificationTask
 from model_zoo.tasks.settings import ClassificationSettings
-from model_zoo.tasks.tables import split_text, table_lines
+from model_zoo.tasks.tables import table_lines
+from model_zoo.tasks.text_task import split_text
 
 CLASSIFY = 'text-classification'
 SMALL = {'epochs': 1, 'batch_size': 8, 'seed': 1, 'max_length': 16}
