@@ -110,7 +110,6 @@ class ClassificationTask(Task):
     labels = property(lambda self: self.record.labels)
     target = property(lambda self: self.record.target)
     predicted = property(lambda self: self.record.test_segments)
-    lowers = property(lambda self: self.settings.do_lower_case)
 
     @property
     def title(self):

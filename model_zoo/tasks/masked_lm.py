@@ -58,8 +58,6 @@ class MaskedLMTask(TextTask):
         samples = {'train': settings.pregenerated_data, 'dev': settings.dev_data}.get(segment)
         return text or samples, bool(text)
 
-    lowers = property(lambda self: self.settings.do_lower_case)
-
     def locate(self, given=None):
         paths, copies = {}, {}
         for name, source in (given or {}).items():

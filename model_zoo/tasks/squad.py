@@ -239,7 +239,6 @@ class SquadTask(Task):
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
-    lowers = property(lambda self: self.settings.do_lower_case)
 
     def locate(self, given=None):
         settings, files = self.settings, {}

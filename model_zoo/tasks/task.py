@@ -14,7 +14,7 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import finetune_schedule, get_schedule
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SetSettings
+from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from .rows import hold_out
@@ -80,8 +80,6 @@ class Task:
         Settings that name the columns of texts, second texts and labels.
     in_python : dict
         Initial settings of `model_zoo.finetune`.
-    lowers : bool or None
-        Whether texts are lower-cased; None: as the vocabulary says.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
     draws_updates : bool
@@ -109,10 +107,14 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = output_dir = fitted = own_length = None
+    labels = located = base = output_dir = fitted = own_length = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
+
+    def assume(self, **values):
+        """Give settings values that the caller hasn't given; the only change of `settings`."""
+        self.settings = self.settings.with_defaults(**values)
 
     # -- the five methods of a task
 
@@ -163,7 +165,12 @@ class Task:
     @property
     def dev_share(self):
         """The share of the training set's rows that is the dev set, or None."""
-        return self.settings.dev_split if isinstance(self.settings, SetSettings) else None
+        return vars(self.settings).get('dev_split')
+
+    @property
+    def lowers(self):
+        """Whether texts are lower-cased; None: as the vocabulary says."""
+        return vars(self.settings).get('do_lower_case')
 
     @property
     def trains(self):
@@ -238,7 +245,7 @@ class Task:
         self.settings = self.settings.fit_length('max_length', model.context_length)
         if choice.is_folder and not self.trains and 'max_length' not in self.settings.given:
             lengths = self.own_length, model.context_length, tokenizer.max_len
-            self.settings = self.settings.with_defaults(max_length=min(filter(None, lengths)))
+            self.assume(max_length=min(filter(None, lengths)))
         return model, tokenizer
 
     def setup(self, model, tokenizer):
