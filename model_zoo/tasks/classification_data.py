@@ -145,8 +145,13 @@ class Example(NamedTuple):
     text_b: str | None
     label: str | float | tuple[str, ...] | None
 
+    @property
+    def texts(self):
+        """The text, and the second one or None."""
+        return self.text_a, self.text_b
+
     def __str__(self):
-        return ' / '.join(filter(None, (self.text_a, self.text_b)))
+        return ' / '.join(filter(None, self.texts))
 
 
 def has_segment(task, data_dir, segment):

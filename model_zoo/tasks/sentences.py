@@ -136,10 +136,9 @@ class SentenceTask(Task):
         self._own = own or SentenceModules()
         self.own_length = self._own.max_length
         pooling = self.settings.pooling or self._own.pooling
-        self.settings = self.settings.with_defaults(pooling=pooling)
+        self.assume(pooling=pooling)
 
     def prepare(self, rows):
-        settings = self.settings
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
         self._highest = 1.0
@@ -147,7 +146,8 @@ class SentenceTask(Task):
             return
         kind = rows['train'].kind
         usual = 'cosine' if kind == 'scored' else 'in_batch'
-        self.settings = settings = settings.with_defaults(loss=settings.loss or usual)
+        self.assume(loss=self.settings.loss or usual)
+        settings = self.settings
         if kind not in LOSSES[settings.loss]:
             kinds = ' or '.join(LOSSES[settings.loss])
             raise InputError(f'{settings.loss} learns from {kinds}, not {kind}', field='loss')

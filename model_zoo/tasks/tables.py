@@ -8,7 +8,6 @@ import logging
 
 from ..errors import InputError, reporting
 from ..records import find_splits, is_path, is_table
-from ..training.settings import FileSettings
 from ..util.display import in_number
 from ..util.files import atomic_write
 from ..util.remote import is_file, is_folder, join
@@ -106,7 +105,7 @@ def segment_files(settings, names, dev_share=None):
     `names` has the names that a segment's file may have in the folder.
     """
     files = given_files(settings, names, dev_share)
-    if not isinstance(settings, FileSettings) or settings.data_dir is None:
+    if vars(settings).get('data_dir') is None:
         return files
     found = {}
     for segment, each in names.items():

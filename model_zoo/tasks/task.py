@@ -14,9 +14,10 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import finetune_schedule, get_schedule
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings
+from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
+from ..util.choices import SCHEDULE_NAMES
 from .rows import hold_out
 from .scores import error_analysis
 from .tables import segment_files, write_table
@@ -45,8 +46,7 @@ class Task:
     Parameters
     ----------
     settings : Settings
-        An object of `settings_class`. It is never changed: a task that computes a setting replaces
-        its `settings` by a copy.
+        An object of `settings_class`. It is never changed: `assume` replaces it by a copy.
 
     Attributes
     ----------
@@ -185,8 +185,7 @@ class Task:
     @property
     def score_name(self):
         """Name of the score that compares epochs, of which more is better."""
-        settings = self.settings
-        name = (isinstance(settings, FinetuneSettings) and settings.best_by) or self.metric
+        name = vars(self.settings).get('best_by') or self.metric
         return 'negative loss' if name == 'loss' else name
 
     # -- 1. the sets and the model are located
@@ -204,7 +203,7 @@ class Task:
             files.pop('train', None)
         segment = 'dev' if settings.only_inference else 'train'
         if segment not in files and not (settings.only_inference and files):
-            folder = ', or `data_dir`' if isinstance(settings, FileSettings) else ''
+            folder = ', or `data_dir`' if 'data_dir' in vars(settings) else ''
             raise InputError(f'there is no {segment} set: give `{segment}_file`{folder}')
         return files
 
@@ -261,13 +260,12 @@ class Task:
         """
         settings, samples = self.settings, self.encode(rows, tokenizer)
         options = {'pad_val': tokenizer.pad_token_id or 0, **options}
+        options['round_to'] = vars(settings).get('round_to')
         if segment == 'train':
             options.update(shuffle=True, workers=self.workers)
             options.update(batch_size=settings.batch_size, batch_tokens=settings.batch_tokens)
         else:
             options['batch_size'] = settings.dev_batch_size
-        if isinstance(settings, FinetuneSettings):
-            options['round_to'] = settings.round_to
         loader = BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
         return Data(rows, samples, loader)
 
@@ -298,17 +296,15 @@ class Task:
 
     def schedule(self, num_steps):
         """Return the learning rate's schedule: number of the update -> rate."""
-        settings = self.settings
-        if isinstance(settings, ScheduleSettings):
-            name, first_step = settings.lr_schedule, 1
-        elif isinstance(settings, FinetuneSettings) and settings.lr_schedule != 'linear':
-            name, first_step = f'warmup_{settings.lr_schedule}', 0  # as `finetune_schedule`
-        elif settings.clip_each:
-            name, first_step = 'warmup_linear', None  # the optimizer's
-        else:
-            return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
+        settings, name = self.settings, vars(self.settings).get('lr_schedule', 'linear')
         rates = settings.lr, settings.warmup_ratio, num_steps
-        return get_schedule(name, *rates, first_step=first_step)
+        if name in SCHEDULE_NAMES:
+            return get_schedule(name, *rates, first_step=1)
+        if name != 'linear':  # as `finetune_schedule`
+            return get_schedule(f'warmup_{name}', *rates, first_step=0)
+        if settings.clip_each:
+            return get_schedule('warmup_linear', *rates, first_step=None)  # the optimizer's
+        return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
 
     # -- 6. `score` is called after each epoch
 
