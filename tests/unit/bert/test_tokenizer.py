@@ -12,6 +12,7 @@ from tiny import SPECIAL, learn_pieces
 
 from bert.tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tokenization.chunks import SentenceEncoder
 from model_zoo.tokenization.vocab import load_vocab, make_vocab, save_vocab
 
 
@@ -319,3 +320,6 @@ def test_sentencepiece_draws_segmentations(spiece):
     assert len(set(drawn.values())) > 1  # each occurrence has its own
     assert all(''.join(tokens) == '\u2581unaffable' for tokens in drawn.values())
     assert len(encoding.input_ids) == len(encoding.offsets) == len(encoding.tokens)
+    # samples of pre-training, too
+    _, sizes = SentenceEncoder(tokenizer).encode(['unaffable'] * 20)
+    assert len(set(sizes)) > 1

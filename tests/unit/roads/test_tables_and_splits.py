@@ -22,8 +22,9 @@ from model_zoo.errors import InputError
 from model_zoo.records import read_records
 from model_zoo.tasks.classification import ClassificationTask
 from model_zoo.tasks.settings import ClassificationSettings
-from model_zoo.tasks.tables import split_text, table_lines
+from model_zoo.tasks.tables import table_lines
 from model_zoo.tasks.task import Task
+from model_zoo.tasks.text_task import split_text
 from model_zoo.training.settings import TrainingSettings
 
 CLASSIFY = 'text-classification'

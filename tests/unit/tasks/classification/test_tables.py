@@ -112,5 +112,6 @@ UPDATES = [
 
 @pytest.mark.parametrize('count, given, expected', UPDATES)
 def test_small_data_has_more_updates_unless_they_are_given(count, given, expected):
-    settings = fit_to_rows(ClassificationSettings(**given), count)
+    settings = ClassificationSettings(**given)
+    settings = settings.with_defaults(**fit_to_rows(settings, count))
     assert (settings.epochs, settings.batch_size) == expected
