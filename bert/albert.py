@@ -14,23 +14,6 @@ from .mapping import huggingface_mapping
 from .model import BertModel
 from .roberta_tokenizer import AlbertTokenizer
 
-__all__ = [
-    'ALBERT',
-    'AlbertForMaskedLM',
-    'AlbertForMultipleChoice',
-    'AlbertForPreTraining',
-    'AlbertForQuestionAnswering',
-    'AlbertForSequenceClassification',
-    'AlbertForTokenClassification',
-    'AlbertModel',
-    'AlbertSentenceEncoder',
-    'albert_12_768_12',
-    'albert_12_4096_64',
-    'albert_24_1024_16',
-    'albert_24_2048_16',
-]
-
-
 _NAMES = {
     'pooler.dense': 'pooler',
     'cls.predictions.transform': 'predictions',
@@ -80,7 +63,6 @@ class AlbertEncoder(variants.ProjectingEncoder):
 class AlbertBlock:
     config_class = AlbertConfig
     architectures = ALBERT_ARCHITECTURES
-    backbone = 'albert'
     make_mappings = staticmethod(_mappings)
     dropout_field = 'classifier_dropout_prob'
 
@@ -88,16 +70,10 @@ class AlbertBlock:
 class AlbertModel(AlbertBlock, BertModel):
     """Like `BertModel`; the classifier tells whether two sentences are in their order."""
 
-    backbone = None
     encoder_class = AlbertEncoder
-    huggingface_names = {(True, True): 'AlbertForPreTraining', (True, False): 'AlbertForMaskedLM'}
 
 
-class AlbertTask(AlbertBlock):
-    model_class = AlbertModel
-
-
-class AlbertForPreTraining(AlbertTask, heads.BertForPreTraining):
+class AlbertForPreTraining(AlbertBlock, heads.BertForPreTraining):
     """Like `BertForPreTraining`, with the order of sentences.
 
     The next sentence's label is 0 if the sentences are in their order, and 1 if they are swapped.
@@ -106,30 +82,28 @@ class AlbertForPreTraining(AlbertTask, heads.BertForPreTraining):
     pretraining_terms = ('mlm', 'sop')
 
 
-class AlbertForMaskedLM(AlbertTask, heads.BertForMaskedLM):
+class AlbertForMaskedLM(AlbertBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
-class AlbertForSequenceClassification(AlbertTask, heads.BertForSequenceClassification):
+class AlbertForSequenceClassification(AlbertBlock, heads.BertForSequenceClassification):
     """Like `BertForSequenceClassification`."""
 
 
-class AlbertForMultipleChoice(AlbertTask, heads.BertForMultipleChoice):
+class AlbertForMultipleChoice(AlbertBlock, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`."""
 
 
-class AlbertForTokenClassification(AlbertTask, heads.BertForTokenClassification):
+class AlbertForTokenClassification(AlbertBlock, heads.BertForTokenClassification):
     """Like `BertForTokenClassification`."""
 
 
-class AlbertForQuestionAnswering(AlbertTask, heads.BertForQuestionAnswering):
+class AlbertForQuestionAnswering(AlbertBlock, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
-class AlbertSentenceEncoder(AlbertTask, heads.BertSentenceEncoder):
+class AlbertSentenceEncoder(AlbertBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'AlbertModel'
 
 
 #: what ``open_model`` knows of ALBERT
@@ -144,3 +118,4 @@ albert_12_768_12 = _add('albert_12_768_12', 'ALBERT base: 12 layers, 768 units.'
 albert_24_1024_16 = _add('albert_24_1024_16', 'ALBERT large: 24 layers, 1024 units.')
 albert_24_2048_16 = _add('albert_24_2048_16', 'ALBERT xlarge: 24 layers, 2048 units.')
 albert_12_4096_64 = _add('albert_12_4096_64', 'ALBERT xxlarge: 12 layers, 4096 units.')
+__all__ = variants.public_names(ALBERT)

@@ -2,12 +2,14 @@
 
 import dataclasses
 from operator import attrgetter
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from model_zoo.blocks.config import AttentionConfig, check_field
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.util.fields import Size, Whole
+from model_zoo.util.fields import Count, Size, Whole
 
 __all__ = [
     'AlbertConfig',
@@ -19,8 +21,33 @@ __all__ = [
 ]
 
 
+class EncoderConfig(AttentionConfig):
+    """What the layers of BERT and its variants read, by the names of most files."""
+
+    #: number of encoder layers
+    num_layers = property(attrgetter('num_hidden_layers'))
+    #: attention heads of a layer, before pruning
+    num_heads = property(attrgetter('num_attention_heads'))
+    #: size of a position's vector
+    units = property(attrgetter('hidden_size'))
+    #: units of the embeddings, before the first layer
+    embedding_units = property(attrgetter('units'))
+    #: rows of the position table: the most positions that the model takes
+    position_rows = property(attrgetter('max_position_embeddings'))
+    #: activation of the masked language model's head
+    decoder_act = property(attrgetter('activation'))
+
+    def to_format(self, format, architecture=None):
+        name, fields = super().to_format(format, architecture)
+        # transformers makes the outputs of num_labels
+        of_two = 'ForQuestionAnswering', 'ForPreTraining'
+        if format != 'native' and architecture.endswith(of_two):
+            fields['num_labels'] = 2
+        return name, fields
+
+
 @dataclasses.dataclass
-class BertConfig(AttentionConfig):
+class BertConfig(EncoderConfig):
     """Hyper-parameters of a BERT model, named as in Google's ``bert_config.json``.
 
     Parameters
@@ -76,31 +103,14 @@ class BertConfig(AttentionConfig):
     num_labels: int = 2
     pruned_heads: dict | None = None
 
-    def to_format(self, format, architecture=None):
-        name, fields = super().to_format(format, architecture)
-        # transformers makes the outputs of num_labels
-        of_two = 'ForQuestionAnswering', 'ForPreTraining'
-        if format != 'native' and architecture.endswith(of_two):
-            fields['num_labels'] = 2
-        return 'bert_config.json' if format == 'tensorflow' else name, fields
-
-    #: number of encoder layers
-    num_layers = property(attrgetter('num_hidden_layers'))
-    #: attention heads of a layer, before pruning
-    num_heads = property(attrgetter('num_attention_heads'))
-
-    #: rows of the position table: the most positions that the model takes
-    position_rows = property(attrgetter('max_position_embeddings'))
     # as layers name them
     activation = property(attrgetter('hidden_act'))
     dropout = property(attrgetter('hidden_dropout_prob'))
     attention_dropout = property(attrgetter('attention_probs_dropout_prob'))
-    #: activation of the masked language model's head
-    decoder_act = property(attrgetter('hidden_act'))
-    #: units of the embeddings, before the first layer
-    embedding_units = property(attrgetter('hidden_size'))
-    #: size of a position's vector
-    units = property(attrgetter('hidden_size'))
+
+    def to_format(self, format, architecture=None):
+        name, fields = super().to_format(format, architecture)
+        return 'bert_config.json' if format == 'tensorflow' else name, fields
 
 
 @dataclasses.dataclass
@@ -236,11 +246,8 @@ class DebertaV2Config(BertConfig):
     @property
     def longest_distance(self):
         """The distance from which on relative positions have the same vector."""
-        return (
-            self.max_position_embeddings
-            if self.max_relative_positions < 1
-            else (self.max_relative_positions)
-        )
+        given = self.max_relative_positions
+        return given if given > 0 else self.max_position_embeddings
 
     @property
     def span(self):
@@ -255,7 +262,7 @@ class DebertaV2Config(BertConfig):
 
 
 @dataclasses.dataclass
-class DistilBertConfig(AttentionConfig):
+class DistilBertConfig(EncoderConfig):
     """Hyper-parameters with the names of transformers' files; see `BertConfig`."""
 
     model_type = 'distilbert'
@@ -278,16 +285,14 @@ class DistilBertConfig(AttentionConfig):
 
     # BertConfig's names
     type_vocab_size = 1
-    num_layers = num_hidden_layers = property(attrgetter('n_layers'))
-    num_heads = num_attention_heads = property(attrgetter('n_heads'))
-    units = hidden_size = embedding_units = property(attrgetter('dim'))
+    num_hidden_layers = property(attrgetter('n_layers'))
+    num_attention_heads = property(attrgetter('n_heads'))
+    hidden_size = property(attrgetter('dim'))
     intermediate_size = property(attrgetter('hidden_dim'))
-    decoder_act = property(attrgetter('activation'))
-    position_rows = property(attrgetter('max_position_embeddings'))
 
 
 @dataclasses.dataclass
-class ModernBertConfig(AttentionConfig):
+class ModernBertConfig(EncoderConfig):
     """Hyper-parameters with the names of transformers' files; see `BertConfig`.
 
     Words attend to all words in the layers 0, `global_attn_every_n_layers`, and so on, or where
@@ -312,7 +317,7 @@ class ModernBertConfig(AttentionConfig):
     max_position_embeddings: int = 8192
     global_attn_every_n_layers: int = 3
     layer_types: list[Literal['full_attention', 'sliding_attention']] | None = None
-    local_attention: int = 128
+    local_attention: Annotated[Count, Field(ge=2)] = 128
     global_rope_theta: float = 160000.0
     local_rope_theta: float = 10000.0
     embedding_dropout: float = 0.0
@@ -329,15 +334,11 @@ class ModernBertConfig(AttentionConfig):
 
     # as layers name them
     type_vocab_size = 1
-    num_layers = property(attrgetter('num_hidden_layers'))
-    num_heads = property(attrgetter('num_attention_heads'))
-    units = embedding_units = property(attrgetter('hidden_size'))
     activation = property(attrgetter('hidden_activation'))
     decoder_act = property(attrgetter('classifier_activation'))
     transform_bias = property(attrgetter('classifier_bias'))
     dropout = property(attrgetter('embedding_dropout'))
     layer_norm_eps = property(attrgetter('norm_eps'))
-    position_rows = property(attrgetter('max_position_embeddings'))
 
     def __post_init__(self, vocab_size_or_config_json_file):
         super().__post_init__(vocab_size_or_config_json_file)
@@ -346,12 +347,11 @@ class ModernBertConfig(AttentionConfig):
         )
         if self.layer_types is not None and len(self.layer_types) != self.num_layers:
             raise InputError(f'must have {self.num_layers} names', field='layer_types')
-        if self.local_attention < 2 or self.head_size % 2:
-            raise InputError(
-                f'is {self.local_attention}, and a head has {self.head_size} units: '
-                'at least 2, and an even number, are supported',
-                field='local_attention',
+        if self.head_size % 2:
+            problem = (
+                f'{self.head_size} units of a head are odd: rotary positions need an even number'
             )
+            raise InputError(problem, field='num_attention_heads')
 
     @classmethod
     def from_dict(cls, values):
@@ -368,14 +368,10 @@ class ModernBertConfig(AttentionConfig):
 
     def to_format(self, format, architecture=None):
         name, fields = super().to_format(format, architecture)
-        if format != 'native':
+        if format != 'native' and self.vocab_size != ModernBertConfig.vocab_size:
             # transformers' defaults are ids of the released vocabulary
-            for role in ('pad', 'cls', 'sep', 'bos', 'eos'):
-                if self.vocab_size != ModernBertConfig.vocab_size:
-                    fields.setdefault(f'{role}_token_id', None)
-            # transformers makes the outputs of num_labels
-            if architecture.endswith('ForQuestionAnswering'):
-                fields['num_labels'] = 2
+            roles = 'pad', 'cls', 'sep', 'bos', 'eos'
+            fields = {**{f'{role}_token_id': None for role in roles}, **fields}
         return name, fields
 
     def is_local(self, layer):

@@ -5,38 +5,17 @@ import functools
 from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import Rule, layer_rules
-from model_zoo.layers.precision import LayerNorm
-from model_zoo.layers.relative import DisentangledStack, relative_positions
+from model_zoo.layers.relative import DisentangledStack
 
 from . import heads, variants
 from .catalogue import DEBERTA_ARCHITECTURES
 from .config import DebertaV2Config
-from .later_tokenizers import DebertaV2Tokenizer
 from .mapping import huggingface_mapping
 from .model import BertEncoder
+from .roberta_tokenizer import DebertaV2Tokenizer
 
-__all__ = [
-    'DEBERTA',
-    'DebertaV2ForMaskedLM',
-    'DebertaV2ForMultipleChoice',
-    'DebertaV2ForQuestionAnswering',
-    'DebertaV2ForSequenceClassification',
-    'DebertaV2ForTokenClassification',
-    'DebertaV2Model',
-    'DebertaV2SentenceEncoder',
-    'deberta_v3_6_768_12',
-    'deberta_v3_12_384_6',
-    'deberta_v3_12_768_12',
-    'deberta_v3_24_1024_16',
-]
-
-
-_LAYERS = {
-    **{
-        f'attention.self.{name}': f'attention.self.{name}_proj'
-        for name in ('query', 'key', 'value')
-    },
-}
+_PARTS = 'query', 'key', 'value'
+_LAYERS = {f'attention.self.{name}': f'attention.self.{name}_proj' for name in _PARTS}
 _OTHER_HEAD = {  # its bias and its word vectors are stored once
     'cls.predictions.decoder.weight': '',
     'cls.predictions.decoder.bias': '',
@@ -45,10 +24,10 @@ _OTHER_HEAD = {  # its bias and its word vectors are stored once
 }
 _SELF = 'encoder.layer.{i}.attention.self.'
 _BEFORE = (
-    Rule('encoder.position_weight', 'encoder.rel_embeddings.weight'),
+    Rule('encoder.layers.relative_weight', 'encoder.rel_embeddings.weight'),
     *layer_rules(
         {
-            'encoder.position_norm': 'encoder.LayerNorm',
+            'encoder.layers.position_norm': 'encoder.LayerNorm',
             'encoder.layers.{i}.attention.pos_key': f'{_SELF}pos_key_proj',
             'encoder.layers.{i}.attention.pos_query': f'{_SELF}pos_query_proj',
             '^dense': 'pooler.dense',
@@ -69,8 +48,6 @@ def _mapping(legacy):
 class DebertaBlock(variants.Typeless):
     config_class = DebertaV2Config
     architectures = DEBERTA_ARCHITECTURES
-    optional_parts = ('decoder',)
-    backbone = 'deberta'
 
     @classmethod
     def name_maps(cls, config):
@@ -82,43 +59,16 @@ class DebertaBlock(variants.Typeless):
 
 
 class DebertaEncoder(BertEncoder):
-    """Normalization, and the layers with a table of relative positions."""
-
-    stack_class, table_name = DisentangledStack, 'relative_weight'
-
-    def __init__(self, config, **kwargs):
-        super().__init__(config, **kwargs)
-        self._config = config
-        norm = {'epsilon': config.layer_norm_eps, 'in_channels': config.units}
-        normalizes = 'layer_norm' in config.norm_rel_ebd.lower().replace(' ', '').split('|')
-        with self.name_scope():
-            self.position_norm = LayerNorm(**norm) if normalizes else None
-
-    @staticmethod
-    def _table_shape(config):
-        return 2 * config.span, config.units
-
-    def _embed(self, F, x, position_weight):
-        return self.dropout(self.norm(x))
-
-    def _shared(self, F, x, position_weight):
-        vectors, *others = relative_positions(F, x, position_weight, self._config)
-        return [vectors if self.position_norm is None else self.position_norm(vectors), *others]
+    stack_class, has_positions = DisentangledStack, False
 
 
 class DebertaV2Model(DebertaBlock, variants.TypelessModel):
     """Like `RobertaModel`, with relative positions alone; it has no pooler."""
 
-    backbone = None
     encoder_class = DebertaEncoder
-    huggingface_names = {(True, False): 'DebertaV2ForMaskedLM'}
 
 
-class DebertaTask(DebertaBlock):
-    model_class = DebertaV2Model
-
-
-class OfSequence(variants.OwnPooler, DebertaTask):
+class OfSequence(variants.OwnPooler, DebertaBlock):
     dropout_field = 'head_dropout'
 
     def _make_classifier(self, units, dropout):
@@ -133,7 +83,7 @@ class OfSequence(variants.OwnPooler, DebertaTask):
         return self.pooler_dropout(x)
 
 
-class DebertaV2ForMaskedLM(DebertaTask, heads.BertForMaskedLM):
+class DebertaV2ForMaskedLM(DebertaBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
@@ -145,27 +95,22 @@ class DebertaV2ForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`, with its own pooler."""
 
 
-class DebertaV2ForTokenClassification(DebertaTask, heads.BertForTokenClassification):
+class DebertaV2ForTokenClassification(DebertaBlock, heads.BertForTokenClassification):
     """Like `BertForTokenClassification`."""
 
 
-class DebertaV2ForQuestionAnswering(DebertaTask, heads.BertForQuestionAnswering):
+class DebertaV2ForQuestionAnswering(DebertaBlock, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
-class DebertaV2SentenceEncoder(DebertaTask, heads.BertSentenceEncoder):
+class DebertaV2SentenceEncoder(DebertaBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'DebertaV2Model'
 
 
 #: what ``open_model`` knows of DeBERTa
-DEBERTA = variants.add_family(
-    'deberta',
-    DebertaV2Model,
-    DebertaV2Tokenizer,
-)
+DEBERTA = variants.add_family('deberta', DebertaV2Model, DebertaV2Tokenizer)
 deberta_v3_12_384_6 = variants.add_model(DEBERTA, 'deberta_v3_12_384_6', 'DeBERTa 3 extra small.')
 deberta_v3_6_768_12 = variants.add_model(DEBERTA, 'deberta_v3_6_768_12', 'DeBERTa 3 small.')
 deberta_v3_12_768_12 = variants.add_model(DEBERTA, 'deberta_v3_12_768_12', 'DeBERTa 3 base.')
 deberta_v3_24_1024_16 = variants.add_model(DEBERTA, 'deberta_v3_24_1024_16', 'DeBERTa 3 large.')
+__all__ = variants.public_names(DEBERTA)

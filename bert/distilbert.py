@@ -15,18 +15,6 @@ from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import BertTokenizer
 
-__all__ = [
-    'DISTILBERT',
-    'DistilBertForMaskedLM',
-    'DistilBertForMultipleChoice',
-    'DistilBertForQuestionAnswering',
-    'DistilBertForSequenceClassification',
-    'DistilBertForTokenClassification',
-    'DistilBertModel',
-    'DistilBertSentenceEncoder',
-    'distilbert_6_768_12',
-]
-
 _NAMES = {
     'encoder.layer.': 'transformer.layer.',
     'self.query': 'q_lin',
@@ -57,29 +45,20 @@ def _mappings(head, has_dropout):
 class DistilBertBlock(variants.Typeless):
     config_class = DistilBertConfig
     architectures = DISTILBERT_ARCHITECTURES
-    optional_parts = ('decoder',)
-    backbone = 'distilbert'
     make_mappings = staticmethod(_mappings)
 
 
 class DistilBertModel(DistilBertBlock, variants.TypelessModel):
     """Like `RobertaModel`; it has no pooler."""
 
-    backbone = None
-    huggingface_names = {(True, False): 'DistilBertForMaskedLM'}
 
-
-class DistilBertTask(DistilBertBlock):
-    model_class = DistilBertModel
-
-
-class OfSequence(variants.OwnPooler, DistilBertTask):
+class OfSequence(variants.OwnPooler, DistilBertBlock):
     pooler_activation = 'relu'
     drops_twice = False
     dropout_field = 'seq_classif_dropout'
 
 
-class DistilBertForMaskedLM(DistilBertTask, heads.BertForMaskedLM):
+class DistilBertForMaskedLM(DistilBertBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
@@ -91,11 +70,11 @@ class DistilBertForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`, with its own pooler."""
 
 
-class DistilBertForTokenClassification(DistilBertTask, heads.BertForTokenClassification):
+class DistilBertForTokenClassification(DistilBertBlock, heads.BertForTokenClassification):
     """Like `BertForTokenClassification`."""
 
 
-class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswering):
+class DistilBertForQuestionAnswering(DistilBertBlock, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`, with a dropout on the vectors."""
 
     def __init__(self, bert, **options):
@@ -108,10 +87,8 @@ class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswer
         return encoded
 
 
-class DistilBertSentenceEncoder(DistilBertTask, heads.BertSentenceEncoder):
+class DistilBertSentenceEncoder(DistilBertBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'DistilBertModel'
 
 
 #: what ``open_model`` knows of DistilBERT
@@ -134,3 +111,4 @@ DISTILBERT = variants.add_family(
 distilbert_6_768_12 = variants.add_model(
     DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False
 )
+__all__ = variants.public_names(DISTILBERT)

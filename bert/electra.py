@@ -17,21 +17,6 @@ from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertModel
 from .tokenizer import BertTokenizer
 
-__all__ = [
-    'ELECTRA',
-    'ElectraForMaskedLM',
-    'ElectraForMultipleChoice',
-    'ElectraForPreTraining',
-    'ElectraForQuestionAnswering',
-    'ElectraForSequenceClassification',
-    'ElectraForTokenClassification',
-    'ElectraModel',
-    'ElectraSentenceEncoder',
-    'electra_12_256_4',
-    'electra_12_768_12',
-    'electra_24_1024_16',
-]
-
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
     'cls.predictions.decoder': 'generator_lm_head',
@@ -58,23 +43,16 @@ class ElectraBlock:
     config_class = ElectraConfig
     architectures = ELECTRA_ARCHITECTURES
     optional_parts = ('decoder',)
-    backbone = 'electra'
     make_mappings = staticmethod(_mappings)
 
 
 class ElectraModel(ElectraBlock, BertModel):
     """Like `BertModel`; it has no pooler."""
 
-    backbone = None
     encoder_class = variants.ProjectingEncoder
-    huggingface_names = {(True, False): 'ElectraForMaskedLM'}
 
 
-class ElectraTask(ElectraBlock):
-    model_class = ElectraModel
-
-
-class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
+class ElectraForPreTraining(ElectraBlock, heads.BertForTokenClassification):
     """ELECTRA's discriminator: it predicts which words were replaced.
 
     See `BertForTokenClassification` for inputs and labels. The scores are (batch, length), for the
@@ -98,11 +76,11 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
         return binary_cross_entropy(F, scores, without_padding(F, labels, valid_length))
 
 
-class ElectraForMaskedLM(ElectraTask, heads.BertForMaskedLM):
+class ElectraForMaskedLM(ElectraBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`: the generator, which replaces words."""
 
 
-class OfSequence(variants.OwnPooler, ElectraTask):
+class OfSequence(variants.OwnPooler, ElectraBlock):
     pooler_activation = 'gelu'
 
 
@@ -120,18 +98,16 @@ class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     head_rules = _CHOICE
 
 
-class ElectraForTokenClassification(ElectraTask, heads.BertForTokenClassification):
+class ElectraForTokenClassification(ElectraBlock, heads.BertForTokenClassification):
     """Like `BertForTokenClassification`."""
 
 
-class ElectraForQuestionAnswering(ElectraTask, heads.BertForQuestionAnswering):
+class ElectraForQuestionAnswering(ElectraBlock, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
-class ElectraSentenceEncoder(ElectraTask, heads.BertSentenceEncoder):
+class ElectraSentenceEncoder(ElectraBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'ElectraModel'
 
 
 #: what ``open_model`` knows of ELECTRA
@@ -144,3 +120,4 @@ ELECTRA = variants.add_family(
 electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
 electra_12_768_12 = variants.add_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
 electra_24_1024_16 = variants.add_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)
+__all__ = variants.public_names(ELECTRA)

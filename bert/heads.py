@@ -7,6 +7,10 @@ instead of the attention mask. Like `BertModel`, every head also takes a
 `head_mask`.
 """
 
+import functools
+import operator
+from operator import attrgetter
+
 from mxnet.gluon import nn
 
 from model_zoo.blocks.config import check_field
@@ -31,6 +35,9 @@ __all__ = [
     'BertSentenceEncoder',
     'BertTask',
 ]
+
+
+_TEXT = ('words', 'token_types', 'valid_length')  # the first inputs
 
 
 class BertTask(TaskMixin, BertBlock):
@@ -280,7 +287,35 @@ class BertForQuestionAnswering(BertTask):
         return self.join_outputs(result, encoded.attentions)
 
 
-class BertForPreTraining(BertTask):
+class PretrainingTask(BertTask):
+    """A head with the scores of masked words, of the next sentence, or both: of `label_inputs`."""
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        pairs = {
+            'masked_lm_labels': (encoded.masked_lm, masked_lm_labels),
+            'next_sentence_label': (encoded.next_sentence, next_sentence_label),
+        }
+        scores, labels = zip(*(pairs[name] for name in self.label_inputs))
+        if labels[0] is None:
+            result = list(scores) if len(scores) > 1 else scores[0]
+        else:
+            losses = (cross_entropy(F, *pair) for pair in zip(scores, labels))
+            result = functools.reduce(operator.add, losses)
+        return self.join_outputs(result, encoded.attentions)
+
+
+class BertForPreTraining(PretrainingTask):
     """Masked language model and next sentence prediction together.
 
     Inputs
@@ -302,27 +337,8 @@ class BertForPreTraining(BertTask):
     #: terms that pre-training minimizes
     pretraining_terms = ('mlm', 'nsp')
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
-        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
-        if masked_lm_labels is None:
-            result = [encoded.masked_lm, encoded.next_sentence]
-        else:
-            result = cross_entropy(F, encoded.masked_lm, masked_lm_labels)
-            result = result + cross_entropy(F, encoded.next_sentence, next_sentence_label)
-        return self.join_outputs(result, encoded.attentions)
 
-
-class BertForMaskedLM(BertTask):
+class BertForMaskedLM(PretrainingTask):
     """Masked language model.
 
     Inputs
@@ -338,28 +354,13 @@ class BertForMaskedLM(BertTask):
     """
 
     task = 'masked_lm'
+    call_order = (*_TEXT, 'masked_positions', 'masked_lm_labels', 'head_mask')
     label_inputs = {'masked_lm_labels': (2, 'vocab_size')}
     parts = {'use_pooler': False, 'use_decoder': True}
     pretraining_terms = ('mlm',)
 
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        head_mask=None,
-    ):
-        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
-        result = encoded.masked_lm
-        if masked_lm_labels is not None:
-            result = cross_entropy(F, result, masked_lm_labels)
-        return self.join_outputs(result, encoded.attentions)
 
-
-class BertForNextSentencePrediction(BertTask):
+class BertForNextSentencePrediction(PretrainingTask):
     """Next sentence prediction.
 
     Inputs
@@ -375,23 +376,9 @@ class BertForNextSentencePrediction(BertTask):
     """
 
     task = 'next_sentence'
+    call_order = (*_TEXT, 'next_sentence_label', 'head_mask')
     label_inputs = {'next_sentence_label': (1, 2)}
     parts = {'use_pooler': True, 'use_classifier': True}
-
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
-        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
-        result = encoded.next_sentence
-        if next_sentence_label is not None:
-            result = cross_entropy(F, result, next_sentence_label)
-        return self.join_outputs(result, encoded.attentions)
 
 
 class BertSentenceEncoder(BertTask):
@@ -419,7 +406,7 @@ class BertSentenceEncoder(BertTask):
     """
 
     task = 'sentence_embedding'
-    huggingface_name = 'BertModel'  # the head has no parameters
+    huggingface_name = property(attrgetter('model_class.__name__'))  # it has no parameters
 
     def __init__(self, bert, pooling='mean', normalize=False, **options):
         UnknownNameError.check('pooling', pooling, POOLINGS)

@@ -94,43 +94,35 @@ class BertEncoder(HybridBlock):
     """Position embedding, normalization and the encoder layers."""
 
     stack_class, norm_class = EncoderStack, LayerNorm
-    #: name of the table of positions; None for no table
-    table_name = 'position_weight'
+    #: whether vectors of positions are added
+    has_positions = True
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        units = config.embedding_units
+        units, scale = config.embedding_units, config.initializer_range
         with self.name_scope():
-            shape, init = self._table_shape(config), mx.init.Normal(config.initializer_range)
-            if self.table_name is not None:
-                self.position_weight = self.params.get(self.table_name, shape=shape, init=init)
+            if self.has_positions:
+                shape, init = (config.position_rows, units), mx.init.Normal(scale)
+                self.position_weight = self.params.get('position_weight', shape=shape, init=init)
             self.norm = self.norm_class(epsilon=config.layer_norm_eps, in_channels=units)
             self.dropout = nn.Dropout(config.dropout)
             self.layers = self.stack_class(config)
-
-    @staticmethod
-    def _table_shape(config):
-        """Return the shape of the table of positions."""
-        return config.position_rows, config.embedding_units
 
     def hybrid_forward(
         self, F, x, valid_length=None, head_mask=None, rows=None, position_weight=None
     ):
         standard = uses_standard_operators()
         x = x if standard else F.transpose(x, axes=(1, 0, 2))  # (L, B, C)
-        x = self._embed(F, x, position_weight, *(() if rows is None else (rows,)))
-        shared = self._shared(F, x, position_weight)
-        states, attentions = self.layers(x, valid_length, head_mask, *shared)
+        x = self._embed(F, x, position_weight, rows)
+        states, attentions = self.layers(x, valid_length, head_mask)
         if standard:
             return states, attentions
         return [batch_major(F, x, valid_length) for x in states], attentions
 
-    def _shared(self, F, x, position_weight):
-        """Return what the attentions of all layers take besides."""
-        return ()
-
-    def _embed(self, F, x, position_weight, rows=None):
+    def _embed(self, F, x, position_weight, rows):
         """Return the first layer's input (L, B, units) for embeddings (L, B, embedding_units)."""
+        if not self.has_positions:
+            return self.dropout(self.norm(x))
         standard = uses_standard_operators()
         if standard or rows is not None:
             if rows is None:

@@ -7,27 +7,13 @@ from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
 from model_zoo.layers.precision import ScaleNorm
-from model_zoo.layers.rotary import RotaryStack, are_short, short_texts
+from model_zoo.layers.rotary import SHORT_TEXTS, RotaryStack
 
 from . import heads, variants
 from .catalogue import HPARAMS, MODERNBERT_ARCHITECTURES
 from .config import ModernBertConfig
-from .later_tokenizers import ModernBertTokenizer
 from .model import BertDecoder, BertEncoder, BertModel, Transform
-
-__all__ = [
-    'MODERNBERT',
-    'ModernBertForMaskedLM',
-    'ModernBertForMultipleChoice',
-    'ModernBertForQuestionAnswering',
-    'ModernBertForSequenceClassification',
-    'ModernBertForTokenClassification',
-    'ModernBertModel',
-    'ModernBertSentenceEncoder',
-    'modernbert_22_768_12',
-    'modernbert_28_1024_16',
-]
-
+from .roberta_tokenizer import ModernBertTokenizer
 
 _CELL = 'encoder.layers.{i}.'
 _LAYERS = {
@@ -63,18 +49,16 @@ def _mappings(head, has_dropout):
 class ModernBertBlock(variants.Typeless):
     config_class = ModernBertConfig
     architectures = MODERNBERT_ARCHITECTURES
-    optional_parts = ('decoder',)
-    backbone = 'modernbert'
     graph_options = (*BertModel.graph_options, 'has_short_texts')
     make_mappings = staticmethod(_mappings)
     #: whether attention has a matrix of all pairs in the graph that runs
-    has_short_texts = property(lambda self: are_short())
+    has_short_texts = property(lambda self: SHORT_TEXTS.is_on)
 
     def run(self, *inputs):
-        short = are_short()  # a part of another graph, or a graph for any length
+        short = SHORT_TEXTS.is_on  # a part of another graph, or a graph for any length
         if not isinstance(inputs[0], mx.sym.Symbol):
             short = inputs[0].shape[-1] <= 2 * self.config.local_attention
-        with short_texts(short or self.base.output_attentions):
+        with SHORT_TEXTS.turned(short or self.base.output_attentions):
             return super().run(*inputs)
 
 
@@ -87,27 +71,16 @@ class ModernBertDecoder(BertDecoder):
 
 
 class ModernBertEncoder(BertEncoder):
-    """Normalization and the layers; the table of positions is their rotation."""
-
-    stack_class, norm_class, table_name = RotaryStack, ScaleNorm, None
-
-    def _embed(self, F, x, position_weight):
-        return self.dropout(self.norm(x))
+    stack_class, norm_class, has_positions = RotaryStack, ScaleNorm, False
 
 
 class ModernBertModel(ModernBertBlock, variants.TypelessModel):
     """Like `RobertaModel`, for up to 8,192 tokens; it has no pooler."""
 
-    backbone = None
     encoder_class, decoder_class = ModernBertEncoder, ModernBertDecoder
-    huggingface_names = {(True, False): 'ModernBertForMaskedLM'}
 
 
-class ModernBertTask(ModernBertBlock):
-    model_class = ModernBertModel
-
-
-class WithHead(ModernBertTask):
+class WithHead(ModernBertBlock):
     """A task whose dense layer is behind a `PredictionHead`."""
 
     parts = {'use_pooler': False}
@@ -135,7 +108,7 @@ class OfTokens(WithHead):
         return encoded
 
 
-class ModernBertForMaskedLM(ModernBertTask, heads.BertForMaskedLM):
+class ModernBertForMaskedLM(ModernBertBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
@@ -163,10 +136,8 @@ class ModernBertForQuestionAnswering(OfTokens, heads.BertForQuestionAnswering):
     head_rules = (*WithHead.head_rules, ('^span_classifier', 'classifier'))
 
 
-class ModernBertSentenceEncoder(ModernBertTask, heads.BertSentenceEncoder):
+class ModernBertSentenceEncoder(ModernBertBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'ModernBertModel'
 
 
 #: what ``open_model`` knows of ModernBERT
@@ -183,3 +154,4 @@ MODERNBERT = variants.add_family(
 )
 modernbert_22_768_12 = variants.add_model(MODERNBERT, 'modernbert_22_768_12', 'ModernBERT base.')
 modernbert_28_1024_16 = variants.add_model(MODERNBERT, 'modernbert_28_1024_16', 'ModernBERT large.')
+__all__ = variants.public_names(MODERNBERT)

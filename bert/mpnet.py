@@ -17,19 +17,6 @@ from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertEncoder
 from .roberta_tokenizer import MPNetTokenizer
 
-__all__ = [
-    'MPNET',
-    'MPNetConfig',
-    'MPNetForMaskedLM',
-    'MPNetForMultipleChoice',
-    'MPNetForQuestionAnswering',
-    'MPNetForSequenceClassification',
-    'MPNetForTokenClassification',
-    'MPNetModel',
-    'MPNetSentenceEncoder',
-    'mpnet_12_768_12',
-]
-
 
 @dataclasses.dataclass
 class MPNetConfig(roberta.RobertaConfig):
@@ -72,14 +59,15 @@ class RelativeStack(EncoderStack):
     are computed once for all layers.
     """
 
-    mask_key = tuple
-
     def __init__(self, config):
         super().__init__(config)
         shape = config.relative_attention_num_buckets, config.num_heads
         init = mx.init.Normal(config.initializer_range)
         with self.name_scope():
             self.relative_bias = self.params.get('relative_bias', shape=shape, init=init)
+
+    def mask_key(self, layer, heads):
+        return tuple(heads)
 
     def _mask(self, F, x, valid_length, heads, dtype, relative_bias):
         mask = super()._mask(F, x, valid_length, heads, dtype)
@@ -119,52 +107,40 @@ class MPNetEncoder(BertEncoder):
 class MPNetBlock:
     config_class = MPNetConfig
     architectures = MPNET_ARCHITECTURES
-    backbone = 'mpnet'
     make_mappings = staticmethod(_mappings)
 
 
 class MPNetModel(MPNetBlock, roberta.RobertaModel):
     """Like `RobertaModel`, with relative positions besides."""
 
-    backbone = None
     encoder_class = MPNetEncoder
-    huggingface_names = {(True, False): 'MPNetForMaskedLM'}
 
 
-class MPNetTask(MPNetBlock):
-    model_class = MPNetModel
-
-
-class MPNetForMaskedLM(MPNetTask, roberta.RobertaForMaskedLM):
+class MPNetForMaskedLM(MPNetBlock, roberta.RobertaForMaskedLM):
     """Like `RobertaForMaskedLM`."""
 
 
-class MPNetForSequenceClassification(MPNetTask, roberta.RobertaForSequenceClassification):
+class MPNetForSequenceClassification(MPNetBlock, roberta.RobertaForSequenceClassification):
     """Like `RobertaForSequenceClassification`."""
 
 
-class MPNetForMultipleChoice(MPNetTask, roberta.RobertaForMultipleChoice):
+class MPNetForMultipleChoice(MPNetBlock, roberta.RobertaForMultipleChoice):
     """Like `RobertaForMultipleChoice`."""
 
 
-class MPNetForTokenClassification(MPNetTask, roberta.RobertaForTokenClassification):
+class MPNetForTokenClassification(MPNetBlock, roberta.RobertaForTokenClassification):
     """Like `RobertaForTokenClassification`."""
 
 
-class MPNetForQuestionAnswering(MPNetTask, roberta.RobertaForQuestionAnswering):
+class MPNetForQuestionAnswering(MPNetBlock, roberta.RobertaForQuestionAnswering):
     """Like `RobertaForQuestionAnswering`."""
 
 
-class MPNetSentenceEncoder(MPNetTask, roberta.RobertaSentenceEncoder):
+class MPNetSentenceEncoder(MPNetBlock, roberta.RobertaSentenceEncoder):
     """Like `RobertaSentenceEncoder`."""
-
-    huggingface_name = 'MPNetModel'
 
 
 #: what ``open_model`` knows of MPNet
-MPNET = variants.add_family(
-    'mpnet',
-    MPNetModel,
-    MPNetTokenizer,
-)
+MPNET = variants.add_family('mpnet', MPNetModel, MPNetTokenizer)
 mpnet_12_768_12 = variants.add_model(MPNET, 'mpnet_12_768_12', 'MPNet base: 12 layers.')
+__all__ = variants.public_names(MPNET)

@@ -14,21 +14,6 @@ from .config import BertConfig
 from .mapping import CLASSIFIER, gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
 
-__all__ = [
-    'ROBERTA',
-    'RobertaConfig',
-    'RobertaForMaskedLM',
-    'RobertaForMultipleChoice',
-    'RobertaForQuestionAnswering',
-    'RobertaForSequenceClassification',
-    'RobertaForTokenClassification',
-    'RobertaModel',
-    'RobertaSentenceEncoder',
-    'roberta_6_768_12',
-    'roberta_12_768_12',
-    'roberta_24_1024_16',
-]
-
 
 @dataclasses.dataclass
 class RobertaConfig(BertConfig):
@@ -87,7 +72,6 @@ class RobertaBlock(variants.Typeless):
     config_class = RobertaConfig
     architectures = ROBERTA_ARCHITECTURES
     optional_parts = ('pooler', 'decoder')
-    backbone = 'roberta'
     make_mappings = staticmethod(_mappings)
 
 
@@ -103,9 +87,6 @@ class RobertaModel(RobertaBlock, variants.TypelessModel):
         See `BertModel`. `token_types` are ignored.
     """
 
-    backbone = None
-    huggingface_names = {(True, False): 'RobertaForMaskedLM'}
-
     def _table_rows(self, F, words, valid_length):
         if not is_mask(valid_length):
             return None
@@ -115,46 +96,37 @@ class RobertaModel(RobertaBlock, variants.TypelessModel):
         return F.maximum(F.dot(is_word, before) - 1, 0)  # (B, L)
 
 
-class RobertaTask(RobertaBlock):
-    model_class = RobertaModel
-
-
-class RobertaForMaskedLM(RobertaTask, heads.BertForMaskedLM):
+class RobertaForMaskedLM(RobertaBlock, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`."""
 
 
 class RobertaForSequenceClassification(
-    variants.OwnPooler, RobertaTask, heads.BertForSequenceClassification
+    variants.OwnPooler, RobertaBlock, heads.BertForSequenceClassification
 ):
     """Like `BertForSequenceClassification`, with its own pooler."""
 
     head_rules = tuple(CLASSIFIER)
 
 
-class RobertaForMultipleChoice(RobertaTask, heads.BertForMultipleChoice):
+class RobertaForMultipleChoice(RobertaBlock, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`."""
 
 
-class RobertaForTokenClassification(RobertaTask, heads.BertForTokenClassification):
+class RobertaForTokenClassification(RobertaBlock, heads.BertForTokenClassification):
     """Like `BertForTokenClassification`."""
 
 
-class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
+class RobertaForQuestionAnswering(RobertaBlock, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
-class RobertaSentenceEncoder(RobertaTask, heads.BertSentenceEncoder):
+class RobertaSentenceEncoder(RobertaBlock, heads.BertSentenceEncoder):
     """Like `BertSentenceEncoder`."""
-
-    huggingface_name = 'RobertaModel'
 
 
 #: what ``open_model`` knows of RoBERTa
-ROBERTA = variants.add_family(
-    'roberta',
-    RobertaModel,
-    RobertaTokenizer,
-)
+ROBERTA = variants.add_family('roberta', RobertaModel, RobertaTokenizer)
 roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
 roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
 roberta_24_1024_16 = variants.add_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')
+__all__ = variants.public_names(ROBERTA)

@@ -112,6 +112,7 @@ class BertSPTokenizer(BertTokenizerBase):
         if not 0 <= num_best <= 1:
             nbest_size = max(num_best, -1)
             self._options = {'enable_sampling': True, 'nbest_size': nbest_size, 'alpha': alpha}
+            self.splits_at_spaces = False  # a word is parted in another way each time
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):

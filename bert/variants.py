@@ -15,8 +15,9 @@ from .model import BertEncoder, BertModel
 
 
 class Typeless:
-    """A block without token types: it accepts them and leaves them out."""
+    """A block without token types, which it accepts and leaves out, and mostly without a pooler."""
 
+    optional_parts = ('decoder',)
     unused_inputs = ('token_types',)
     export_inputs = ('words', 'valid_length')
 
@@ -76,11 +77,21 @@ class OwnPooler:
         return self.dropout(x) if self.drops_twice else x
 
 
-def add_family(name, base, *tokenizers, hparams=HPARAMS):
-    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module."""
-    found = vars(sys.modules[base.__module__]).values()
-    heads = [each for each in found if getattr(each, 'model_class', None) is base]
-    tasks = {each.task: each for each in heads if hasattr(each, 'task')}
+#: a model's parts, a decoder and a classifier -> the task of the head with the same parts
+_HEADS = {(True, True): 'pretraining', (True, False): 'masked_lm'}
+
+
+def add_family(name, base, *tokenizers, hparams=HPARAMS, backbone=None):
+    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module.
+
+    They get the attribute with the backbone, `backbone` or the family's name, and its class.
+    """
+    found = [each for each in vars(sys.modules[base.__module__]).values() if hasattr(each, 'task')]
+    tasks = {head.task: head for head in found if head.__module__ == base.__module__}
+    for head in tasks.values():
+        head.model_class, head.backbone = base, backbone or name
+    names = {parts: tasks[task].__name__ for parts, task in _HEADS.items() if task in tasks}
+    base.huggingface_names = names
     family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     return register_family(family)
 
@@ -90,3 +101,11 @@ def add_model(family, name, title, decoder=None, pooler=False):
     parts = {'use_decoder': decoder, 'use_pooler': pooler, 'use_classifier': False}
     options = {**OPTIONS, **parts}
     return model_function(family, name, title, family.base.__module__, options, ('decoder',))
+
+
+def public_names(family):
+    """Return the names that a family's module offers: its classes, itself and its models."""
+    module = family.base.__module__
+    classes = family.base.config_class, *family.blocks
+    names = [each.__name__ for each in classes if each.__module__ == module]
+    return [*names, family.name.upper(), *family.base.architectures]

@@ -6,20 +6,6 @@ from . import roberta, variants
 from .catalogue import XLMR_ARCHITECTURES
 from .roberta_tokenizer import XLMRobertaTokenizer
 
-__all__ = [
-    'XLMR',
-    'XLMRobertaConfig',
-    'XLMRobertaForMaskedLM',
-    'XLMRobertaForMultipleChoice',
-    'XLMRobertaForQuestionAnswering',
-    'XLMRobertaForSequenceClassification',
-    'XLMRobertaForTokenClassification',
-    'XLMRobertaModel',
-    'XLMRobertaSentenceEncoder',
-    'xlmr_12_768_12',
-    'xlmr_24_1024_16',
-]
-
 
 @dataclasses.dataclass
 class XLMRobertaConfig(roberta.RobertaConfig):
@@ -38,44 +24,35 @@ class XLMRobertaBlock:
 class XLMRobertaModel(XLMRobertaBlock, roberta.RobertaModel):
     """Like `RobertaModel`."""
 
-    huggingface_names = {(True, False): 'XLMRobertaForMaskedLM'}
 
-
-class XLMRobertaTask(XLMRobertaBlock):
-    model_class = XLMRobertaModel
-
-
-class XLMRobertaForMaskedLM(XLMRobertaTask, roberta.RobertaForMaskedLM):
+class XLMRobertaForMaskedLM(XLMRobertaBlock, roberta.RobertaForMaskedLM):
     """Like `RobertaForMaskedLM`."""
 
 
-class XLMRobertaForSequenceClassification(XLMRobertaTask, roberta.RobertaForSequenceClassification):
+class XLMRobertaForSequenceClassification(
+    XLMRobertaBlock, roberta.RobertaForSequenceClassification
+):
     """Like `RobertaForSequenceClassification`."""
 
 
-class XLMRobertaForMultipleChoice(XLMRobertaTask, roberta.RobertaForMultipleChoice):
+class XLMRobertaForMultipleChoice(XLMRobertaBlock, roberta.RobertaForMultipleChoice):
     """Like `RobertaForMultipleChoice`."""
 
 
-class XLMRobertaForTokenClassification(XLMRobertaTask, roberta.RobertaForTokenClassification):
+class XLMRobertaForTokenClassification(XLMRobertaBlock, roberta.RobertaForTokenClassification):
     """Like `RobertaForTokenClassification`."""
 
 
-class XLMRobertaForQuestionAnswering(XLMRobertaTask, roberta.RobertaForQuestionAnswering):
+class XLMRobertaForQuestionAnswering(XLMRobertaBlock, roberta.RobertaForQuestionAnswering):
     """Like `RobertaForQuestionAnswering`."""
 
 
-class XLMRobertaSentenceEncoder(XLMRobertaTask, roberta.RobertaSentenceEncoder):
+class XLMRobertaSentenceEncoder(XLMRobertaBlock, roberta.RobertaSentenceEncoder):
     """Like `RobertaSentenceEncoder`."""
-
-    huggingface_name = 'XLMRobertaModel'
 
 
 #: what ``open_model`` knows of XLM-R
-XLMR = variants.add_family(
-    'xlmr',
-    XLMRobertaModel,
-    XLMRobertaTokenizer,
-)
+XLMR = variants.add_family('xlmr', XLMRobertaModel, XLMRobertaTokenizer, backbone='roberta')
 xlmr_12_768_12 = variants.add_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
 xlmr_24_1024_16 = variants.add_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')
+__all__ = variants.public_names(XLMR)

@@ -109,8 +109,7 @@ def export_onnx(
     used = set(graph.symbol.list_arguments())
     parameters = {name: array for name, array in parameters_of(block).items() if name in used}
     plain = to_onnx(graph.symbol, parameters, graph.inputs, graph.outputs)
-    sizes = block.config.num_heads, block.config.units
-    model = fuse(plain, *sizes, precision == 'int8') if optimize else plain
+    model = fuse(plain, block.config.num_heads, block.config.units) if optimize else plain
     if measures is None:
         model, settings = convert(model, precision), None
     else:

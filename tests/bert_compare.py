@@ -13,10 +13,6 @@ CONFIG.update(max_position_embeddings=12, initializer_range=0.3, hidden_act='gel
 CHOICES = 3
 NUM_LABELS = 4
 
-HEAD_MASKS = {
-    'heads': np.array([1, 0, 0.5, 1], 'float32'),
-    'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
-}
 HEADS = (
     'BertForPreTraining BertForMaskedLM BertForNextSentencePrediction '
     'BertForSequenceClassification BertForMultipleChoice BertForTokenClassification '
@@ -110,19 +106,6 @@ def torch_gradients(model):
     """The gradients that a model of torch's has, by its names."""
     gradients = {name: each.grad for name, each in model.named_parameters()}
     return {name: each.numpy().copy() for name, each in gradients.items() if each is not None}
-
-
-def mask_heads(projections, mask):
-    """Scale each head's output where it enters its layer's projection, one of `projections`.
-
-    That is what a head mask does. Transformers has had none since version 5.
-    """
-    for projection, row in zip(projections, mask.expand(len(projections), -1)):
-        projection.register_forward_pre_hook(
-            lambda _, inputs, row=row: (
-                (inputs[0].unflatten(-1, (len(row), -1)) * row[:, None]).flatten(-2),
-            )
-        )
 
 
 def assert_gradients(ours, theirs, tolerance=1e-4, rounding=5e-6):

@@ -86,15 +86,12 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         for node in nodes
         if node['op'].startswith(_PRODUCTS)
     ]
+    excluded = [each[0] for each in products if any(part in n for part in exclude for n in each)]
     graph, weights, auxiliary, _ = quantization.quantize_graph(
         symbol,
         parameters,
         auxiliary,
-        excluded_sym_names=[
-            names[0]
-            for names in products
-            if any(part in name for part in exclude for name in names)
-        ],
+        excluded_sym_names=excluded,
         excluded_op_names=[],
         calib_mode='none',
         quantized_dtype=dtype,

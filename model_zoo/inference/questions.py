@@ -176,7 +176,7 @@ class QuestionAnswering(Pipeline):
             if answer.first >= 0:
                 pieces = answer[1:3]
                 if options['align']:
-                    pieces = _word_start(passage, pieces[0]), _word_end(passage, pieces[1])
+                    pieces = list(map(_word_edge, [passage] * 2, pieces, (-1, 1)))
                 text, start, end = self._ranker.find(passage, *pieces)
             result = {'score': answer.probability, 'start': start, 'end': end, 'answer': text}
             found.setdefault(text, result)
@@ -202,30 +202,22 @@ def _transformers_answers(windows, outputs, options):
 
 def _answer(window, start, end, align):
     """A span of a row's tokens as an answer."""
-    passage, begin, stop = window.passage, 0, 0
-    # the tokens before the context are the first one, where a model points that finds no answer
-    if start >= window.head:
-        piece = start - window.head + window.first
-        begin = int(passage.offsets[_word_start(passage, piece) if align else piece, 0])
-    if end >= window.head:
-        piece = end - window.head + window.first
-        stop = int(passage.offsets[_word_end(passage, piece) if align else piece, 1])
+    passage, edges = window.passage, [0, 0]
+    for side, place in enumerate((start, end)):
+        # the tokens before the context are the first one, where a model points that finds no answer
+        if place >= window.head:
+            piece = place - window.head + window.first
+            piece = _word_edge(passage, piece, (-1, 1)[side]) if align else piece
+            edges[side] = int(passage.offsets[piece, side])
+    begin, stop = edges
     return {'score': 0.0, 'start': begin, 'end': stop, 'answer': passage.text[begin:stop]}
 
 
-def _word_start(passage, piece):
-    """The first piece of a piece's word."""
+def _word_edge(passage, piece, step):
+    """The first piece of a piece's word for a step of -1, the last one for 1."""
     words = passage.word_ids
-    while piece > 0 and words[piece - 1] == words[piece]:
-        piece -= 1
-    return piece
-
-
-def _word_end(passage, piece):
-    """The last piece of a piece's word."""
-    words = passage.word_ids
-    while piece + 1 < len(words) and words[piece + 1] == words[piece]:
-        piece += 1
+    while 0 <= piece + step < len(words) and words[piece + step] == words[piece]:
+        piece += step
     return piece
 
 

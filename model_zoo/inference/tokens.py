@@ -119,10 +119,8 @@ class TokenClassification(Pipeline):
         stride: Size | None = None
 
     def _options(self, given):
-        room, stride = (
-            self.max_length - len(self.tokenizer.with_special_tokens([])[0]),
-            given.stride,
-        )
+        special, stride = len(self.tokenizer.with_special_tokens([])[0]), given.stride
+        room = self.max_length - special
         if stride is None and not self.knows_words:
             stride = room // 4
         if stride is not None and stride >= room:

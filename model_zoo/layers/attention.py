@@ -45,6 +45,12 @@ def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
     return F.concat(*parts, dim=0)
 
 
+def unstack(F, arrays, count):
+    """Return `count` arrays of a stack of five axes."""
+    parts = (F.slice_axis(arrays, axis=0, begin=i, end=i + 1) for i in range(count))
+    return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
+
+
 class SelfAttention(MixedPrecision, HybridBlock):
     """Scaled dot-product self-attention ("Attention Is All You Need", section 3.2).
 
@@ -174,9 +180,22 @@ class SelfAttention(MixedPrecision, HybridBlock):
             probabilities = F.reshape(by_head, shape=(-3, 0, 0))
         return probabilities, by_head
 
+    def _by_axes(self, F, scores, mask, head_mask, axes):
+        """Return the probabilities of scores with more axes; `axes` is the shape of a head mask."""
+        scores = scores if mask is None else F.broadcast_add(scores, mask)
+        probabilities = self.dropout(F.softmax(scores, axis=-1))
+        if head_mask is None:
+            return probabilities
+        return F.broadcast_mul(probabilities, F.reshape(head_mask, shape=axes))
+
     def _project(self, context):
         """Project the heads' outputs (L, B, inner), which probes may watch, to (L, B, C)."""
         return self.proj(context if self.watch is None else self.watch(context))
+
+    def _split(self, F, qkv, axes=(3, 1, 2, 0, 4)):
+        """Return query, key and value of (L, B, 3 * inner): (B, heads, L, size) in this order."""
+        by_head = F.reshape(qkv, shape=(0, 0, self.num_heads, 3, -1))
+        return unstack(F, F.transpose(by_head, axes=axes), 3)
 
 
 def causal_mask(F, steps, past=None, dtype='float32'):
@@ -189,12 +208,6 @@ def causal_mask(F, steps, past=None, dtype='float32'):
         free = F.broadcast_mul(F.expand_dims(F.ones_like(positions), 1), F.expand_dims(free, 0))
         mask = F.concat(free, mask, dim=1)
     return F.BlockGrad(F.cast(F.expand_dims(mask, 0), dtype))
-
-
-def unstack(F, arrays, count):
-    """Return `count` arrays of a stack of five axes."""
-    parts = (F.slice_axis(arrays, axis=0, begin=i, end=i + 1) for i in range(count))
-    return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
 
 
 class CausalSelfAttention(SelfAttention):
@@ -254,12 +267,6 @@ class CausalSelfAttention(SelfAttention):
         key, value = present  # (B, heads, P + L, size)
         key = F.transpose(key, axes=(0, 1, 3, 2))
         return (*self._standard_attention(F, query, key, value, mask), present)
-
-    def _split(self, F, qkv):
-        """Return the query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
-        by_head = F.reshape(qkv, shape=(0, 0, self.num_heads, 3, -1))
-        by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
-        return unstack(F, by_head, 3)
 
     def step(self, F, x, mask, key_cache, value_cache):
         """Attend from one new position per row, with caches of a fixed size."""

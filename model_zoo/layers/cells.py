@@ -158,8 +158,8 @@ class EncoderCell(Cell):
             self.ffn_norm = LayerNorm(**norm)
             self.dropout = nn.Dropout(config.dropout)
 
-    def hybrid_forward(self, F, x, mask=None, head_mask=None, *shared):
-        attended, probabilities = self.attention(self.before(x), mask, head_mask, *shared)
+    def hybrid_forward(self, F, x, mask=None, head_mask=None, *others):
+        attended, probabilities = self.attention(self.before(x), mask, head_mask, *others)
         return self.after(x, attended), probabilities
 
 
@@ -175,8 +175,6 @@ class EncoderStack(nn.HybridSequential):
     x : (length, batch, units)
     valid_length : (batch,), list of an attention mask (batch, length), or None
     head_mask : (layers, heads) or None
-    *shared
-        What the attentions of all layers take besides.
 
     Outputs
     -------
@@ -186,8 +184,6 @@ class EncoderStack(nn.HybridSequential):
     """
 
     cell_class = EncoderCell
-    #: what a mask depends on, by a layer's heads: their number
-    mask_key = len
 
     def __init__(self, config):
         super().__init__(prefix='')
@@ -198,11 +194,19 @@ class EncoderStack(nn.HybridSequential):
 
     def cells(self):
         """Return the layers in the order in which they compute."""
-        return list(self)
+        return [each for each in self if isinstance(each, Cell)]
 
     def attentions(self):
         """Return the layers' `SelfAttention`."""
         return [cell.attention for cell in self.cells()]
+
+    def mask_key(self, layer, heads):
+        """Return what a layer's mask depends on: the number of heads, which pruning changes."""
+        return len(heads)
+
+    def _inputs(self, F, x, valid_length, layer, heads, dtype, **parameters):
+        """Return a layer's mask, and what its attention takes besides."""
+        return [self._mask(F, x, valid_length, heads, dtype, **parameters)]
 
     def _mask(self, F, x, valid_length, heads, dtype):
         """Return what is added to the scores of some heads, (B * heads, L, L), or None."""
@@ -210,18 +214,18 @@ class EncoderStack(nn.HybridSequential):
             return None
         return attention_mask(F, valid_length, x, len(heads), dtype)
 
-    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, *shared, **parameters):
+    def hybrid_forward(self, F, x, valid_length=None, head_mask=None, **parameters):
         cells = self.cells()
         dtype = np.dtype(cells[0].attention.qkv.weight.dtype).name
-        masks = {}  # of layers with equal heads: they differ between layers after pruning
-        states, attentions = [], []
+        made, states, attentions = {}, [], []
         for layer, cell in enumerate(cells):
             heads = self._config.kept_heads(layer)
-            key = self.mask_key(heads)
-            if key not in masks:
-                masks[key] = self._mask(F, x, valid_length, heads, dtype, **parameters)
+            key = self.mask_key(layer, heads)
+            if key not in made:
+                made[key] = self._inputs(F, x, valid_length, layer, heads, dtype, **parameters)
+            mask, *own = made[key]
             layer_mask = layer_head_mask(F, head_mask, layer, self._config, dtype)
-            x, attention = cell(x, masks[key], layer_mask, *shared)
+            x, attention = cell(x, mask, layer_mask, *own)
             states.append(x)
             attentions.append(attention)
         return states, attentions

@@ -21,24 +21,29 @@ class LockedGraph(HybridBlock):
             return super()._call_cached_op(*inputs)
 
 
-class _State(threading.local):
-    active = False
+class Switch(threading.local):
+    """A switch of each thread; it is off at first."""
+
+    is_on = False
+
+    @contextlib.contextmanager
+    def turned(self, is_on):
+        """Turn the switch on or off inside a ``with``."""
+        before, self.is_on = self.is_on, is_on
+        try:
+            yield
+        finally:
+            self.is_on = before
 
 
-_state = _State()
+_standard = Switch()
 
 
-@contextlib.contextmanager
 def standard_operators():
     """Make this thread's blocks trace symbols with standard operators."""
-    before = uses_standard_operators()
-    _state.active = True
-    try:
-        yield
-    finally:
-        _state.active = before
+    return _standard.turned(True)
 
 
 def uses_standard_operators():
     """Return whether `standard_operators` is active in this thread."""
-    return _state.active
+    return _standard.is_on

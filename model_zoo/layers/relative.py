@@ -2,14 +2,15 @@
 
 import math
 
+import mxnet as mx
 from mxnet.gluon import nn
 
 from .attention import SelfAttention, attention_mask
 from .cells import EncoderCell, EncoderStack
 from .graphs import uses_standard_operators
-from .precision import Dense
+from .precision import Dense, LayerNorm
 
-__all__ = ['DisentangledStack', 'relative_positions']
+__all__ = ['DisentangledStack']
 
 
 def relative_positions(F, x, table, config):
@@ -60,6 +61,10 @@ def _bucket(F, distances, config):
     return near + F.clip(distances, -1, 1) * F.ceil(far - 1e-4)
 
 
+#: products with relative positions -> the dense layer of the positions' own vectors
+_OF_POSITIONS = {'c2p': 'pos_key', 'p2c': 'pos_query'}
+
+
 class DisentangledAttention(SelfAttention):
     """Self-attention whose scores also have products with relative positions (He et al. 2021).
 
@@ -78,8 +83,7 @@ class DisentangledAttention(SelfAttention):
     def __init__(self, config, layer, initializer, prefix=None):
         self._kinds = config.pos_att_type
         if not config.share_att_key:
-            names = {'c2p': 'pos_key', 'p2c': 'pos_query'}
-            self.of_heads = ('qkv', *(names[kind] for kind in self._kinds))
+            self.of_heads = ('qkv', *map(_OF_POSITIONS.get, self._kinds))
         super().__init__(config, layer, initializer, prefix)
         with self.name_scope():
             self.position_dropout = nn.Dropout(config.dropout)
@@ -111,12 +115,7 @@ class DisentangledAttention(SelfAttention):
                 )  # (heads, B, L, 2 * L)
                 products = F.reshape(products, shape=(0, 0, -1))
                 scores = scores + F.take(products, place, axis=2)
-        if mask is not None:
-            scores = F.broadcast_add(scores, mask)
-        probabilities = self.dropout(F.softmax(scores, axis=-1))
-        if head_mask is not None:
-            head_mask = F.reshape(head_mask, shape=(-1, 1, 1, 1))
-            probabilities = F.broadcast_mul(probabilities, head_mask)
+        probabilities = self._by_axes(F, scores, mask, head_mask, (-1, 1, 1, 1))
         context = self._dot(F, probabilities, value)
         axes = (1, 2, 0, 3) if standard else (2, 1, 0, 3)
         context = F.reshape(F.transpose(context, axes=axes), shape=(0, 0, -1))
@@ -139,17 +138,13 @@ class DisentangledAttention(SelfAttention):
         """Return query, key and value, each (heads, B, L, size)."""
         if uses_standard_operators():
             return self._standard_parts(F, x, [(2, 0, 1, 3)] * 3)
-        qkv, size = self._by_head(F, self.qkv(x)), self._head_size
-        ends = ((part * size, (part + 1) * size) for part in range(3))
-        return [F.slice_axis(qkv, axis=3, begin=begin, end=end) for begin, end in ends]
+        return self._split(F, self.qkv(x), (3, 2, 1, 0, 4))
 
     def _positions(self, F, vectors):
         """Return the positions' keys and queries."""
         if len(self.of_heads) > 1:
-            dense = {'c2p': 'pos_key', 'p2c': 'pos_query'}
-            return {
-                kind: self._by_head(F, getattr(self, dense[kind])(vectors)) for kind in self._kinds
-            }
+            dense = {kind: getattr(self, _OF_POSITIONS[kind]) for kind in self._kinds}
+            return {kind: self._by_head(F, layer(vectors)) for kind, layer in dense.items()}
         query, key, _ = self._parts(F, vectors)
         return {'c2p': key, 'p2c': query}
 
@@ -161,9 +156,23 @@ class DisentangledCell(EncoderCell):
 
 
 class DisentangledStack(EncoderStack):
-    """The layers of a DeBERTa; they also take `relative_positions`."""
+    """The layers of a DeBERTa, and the table of relative positions."""
 
     cell_class = DisentangledCell
+
+    def __init__(self, config):
+        super().__init__(config)
+        normalizes = 'layer_norm' in config.norm_rel_ebd.lower().replace(' ', '').split('|')
+        norm = {'epsilon': config.layer_norm_eps, 'in_channels': config.units}
+        shape, init = (2 * config.span, config.units), mx.init.Normal(config.initializer_range)
+        with self.name_scope():
+            self.relative_weight = self.params.get('relative_weight', shape=shape, init=init)
+            self.position_norm = LayerNorm(**norm) if normalizes else None
+
+    def _inputs(self, F, x, *inputs, relative_weight):
+        vectors, *others = relative_positions(F, x, relative_weight, self._config)
+        vectors = vectors if self.position_norm is None else self.position_norm(vectors)
+        return [*super()._inputs(F, x, *inputs), vectors, *others]
 
     def _mask(self, F, x, valid_length, heads, dtype):
         if valid_length is None:

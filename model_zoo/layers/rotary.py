@@ -1,42 +1,21 @@
 """ModernBERT's layers: rotary positions, attention to near words, and gated feed-forward."""
 
-import contextlib
 import math
-import threading
 
 import mxnet as mx
-import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-from .attention import BLOCKED, SelfAttention, attention_mask, layer_head_mask, unstack
+from .attention import BLOCKED, SelfAttention, attention_mask
 from .cells import ACTIVATIONS, Cell, EncoderStack
-from .graphs import uses_standard_operators
+from .graphs import Switch, uses_standard_operators
 from .precision import Dense, ScaleNorm
 from .sequences import padding_of, positions_of
 
-__all__ = ['RotaryStack', 'are_short', 'short_texts']
+__all__ = ['RotaryStack']
 
 
-class _State(threading.local):
-    short = False
-
-
-_state = _State()
-
-
-@contextlib.contextmanager
-def short_texts(short):
-    """Let this thread's layers take texts for short: attention has a matrix of all pairs."""
-    before, _state.short = _state.short, short
-    try:
-        yield
-    finally:
-        _state.short = before
-
-
-def are_short():
-    """Return whether `short_texts` is active in this thread."""
-    return _state.short
+#: whether this thread's layers take texts for short: attention has a matrix of all pairs
+SHORT_TEXTS = Switch()
 
 
 def rotation(F, x, steps, base, size):
@@ -131,12 +110,10 @@ class RotaryAttention(SelfAttention):
         halves = F.reshape(qkv, shape=(0, 0, -1, 2, self._head_size // 2))
         swapped = F.reshape(F.reverse(halves, axis=3), shape=(0, 0, -1))
         qkv = qkv * cos + swapped * sin
-        if are_short():
+        if SHORT_TEXTS.is_on:
             return self._attend(F, qkv, mask, head_mask)
-        by_head = F.reshape(qkv, shape=(0, 0, self.num_heads, 3, -1))
-        parts = unstack(F, F.transpose(by_head, axes=(3, 1, 2, 0, 4)), 3)
         attend = self._near if isinstance(mask, Windows) else self._far
-        return attend(F, *parts, mask, head_mask)
+        return attend(F, *self._split(F, qkv), mask, head_mask)
 
     @staticmethod
     def _turned(F, x, cos, sin):
@@ -150,11 +127,7 @@ class RotaryAttention(SelfAttention):
         queries = windows.queries(F, query / math.sqrt(size), size)
         keys, values = (windows.keys(F, part, size) for part in (key, value))
         scores = self.product(F, product, queries, keys, transpose_b=True)
-        scores = F.broadcast_add(scores, windows.mask)
-        probabilities = self.dropout(F.softmax(scores, axis=-1))
-        if head_mask is not None:
-            head_mask = F.reshape(head_mask, shape=(1, -1, 1, 1, 1))
-            probabilities = F.broadcast_mul(probabilities, head_mask)
+        probabilities = self._by_axes(F, scores, windows.mask, head_mask, (1, -1, 1, 1, 1))
         context = self.product(F, product, probabilities, values)
         context = F.reshape(context, shape=(0, 0, -1, size))
         return self._join(F, F.slice_like(context, query, axes=(2,)))
@@ -233,7 +206,7 @@ class RotaryCell(Cell):
 class RotaryStack(EncoderStack):
     """The layers of a ModernBERT; some attend to near words alone, with `Windows` for any length.
 
-    For `short_texts`, the masks are (B * heads, L, L); otherwise (B, L, L), or with
+    For `SHORT_TEXTS`, the masks are (B * heads, L, L); otherwise (B, L, L), or with
     `standard_operators` (B, 1, 1, L).
     """
 
@@ -244,23 +217,17 @@ class RotaryStack(EncoderStack):
         with self.name_scope():
             self.norm = ScaleNorm(in_channels=config.units, epsilon=config.layer_norm_eps)
 
-    def cells(self):
-        return [cell for cell in self if isinstance(cell, RotaryCell)]
+    def mask_key(self, layer, heads):
+        return self._config.is_local(layer), len(heads)
 
-    def hybrid_forward(self, F, x, valid_length=None, head_mask=None):
-        config, cells = self._config, self.cells()
-        dtype = np.dtype(cells[0].attention.qkv.weight.dtype).name
-        masks, rotations, states, attentions = {}, {}, [], []
-        for layer, cell in enumerate(cells):
-            count, near = cell.attention.num_heads, config.is_local(layer)
-            if (near, count) not in masks:
-                masks[near, count] = self._mask_of(F, x, valid_length, count, near, dtype)
-                rotations[near, count] = self._rotation(F, x, count, near, dtype)
-            layer_mask = layer_head_mask(F, head_mask, layer, config, dtype)
-            x, attention = cell(x, masks[near, count], layer_mask, *rotations[near, count])
-            states.append(x)
-            attentions.append(attention)
-        return [*states[:-1], self.norm(x)], attentions
+    def hybrid_forward(self, F, *inputs):
+        states, attentions = super().hybrid_forward(F, *inputs)
+        return [*states[:-1], self.norm(states[-1])], attentions
+
+    def _inputs(self, F, x, valid_length, layer, heads, dtype):
+        near, count = self.mask_key(layer, heads)
+        mask = self._mask_of(F, x, valid_length, count, near, dtype)
+        return [mask, *self._rotation(F, x, count, near, dtype)]
 
     def _steps(self, F, x):
         return positions_of(F, x, axis=1 if uses_standard_operators() else 0)
@@ -268,7 +235,7 @@ class RotaryStack(EncoderStack):
     def _mask_of(self, F, x, valid_length, count, near, dtype):
         standard, steps = uses_standard_operators(), self._steps(F, x)
         half = self._config.local_attention // 2
-        if near and not are_short():
+        if near and not SHORT_TEXTS.is_on:
             padding = None if valid_length is None else padding_of(F, steps, valid_length)
             return Windows(F, steps, padding, half, dtype)
         if valid_length is None and not near:
@@ -276,7 +243,7 @@ class RotaryStack(EncoderStack):
         if valid_length is None:
             ones = F.ones_like(F.slice_axis(F.cast(x, 'float32'), axis=2, begin=0, end=1))
             valid_length = F.BlockGrad(F.sum(ones, axis=(0, 2)))
-        count = count if standard or are_short() else 1
+        count = count if standard or SHORT_TEXTS.is_on else 1
         mask = attention_mask(F, valid_length, x, count, dtype)
         if not near:
             return mask

@@ -44,17 +44,13 @@ def weight_bytes(model):
     return sum(len(array.raw_data) for array in model.graph.initializer)
 
 
-def fuse(model, num_heads, hidden_size, quantizes=False):
-    """Join the operators of a BERT's layers with ONNX Runtime's optimizer.
-
-    ``Attention`` adds biases to the scores; but not in INT8, as which the model may be quantized.
-    """
+def fuse(model, num_heads, hidden_size):
+    """Join the operators of a BERT's layers with ONNX Runtime's optimizer."""
     # The attention mask stays as it is, so that padding may be anywhere.
     from onnx import helper
     from onnxruntime.transformers import optimizer
     from onnxruntime.transformers.fusion_options import FusionOptions
 
-    biases = [] if quantizes else _without_biases(model.graph)
     options = FusionOptions('bert')
     options.use_raw_attention_mask(True)
     with quiet(), tempfile.TemporaryDirectory() as folder:
@@ -69,36 +65,9 @@ def fuse(model, num_heads, hidden_size, quantizes=False):
             opt_level=0,
         ).model
     _share_weights(model)
-    _with_biases(model.graph, biases)
     if all(opset.domain != _FUSED for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))
     return model
-
-
-def _without_biases(graph):
-    """Take biases from the scores of attention, which the optimizer then joins; return their names.
-
-    A mask alone, which is made by a product, stays. An output keeps each bias in the graph.
-    """
-    from onnx import ValueInfoProto
-
-    made = {name: node for node in graph.node for name in node.output}
-    sums = [(node, made[node.input[0]]) for node in graph.node if node.op_type == 'Softmax']
-    sums = [(node, each) for node, each in sums if each.op_type == 'Add']
-    sums = [(node, each) for node, each in sums if made[each.input[1]].op_type == 'Add']
-    for node, each in sums:
-        node.input[0] = each.input[0]
-    biases = [each.input[1] for _, each in sums]
-    graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(biases))
-    return biases
-
-
-def _with_biases(graph, biases):
-    """Give the biases to the layers' ``Attention``, in order."""
-    nodes = [node for node in graph.node if node.op_type == 'Attention'] if biases else []
-    for node, bias in zip(nodes, biases, strict=True):
-        node.input[:] = [*node.input[:3], '', '', bias]
-    del graph.output[len(graph.output) - len({*biases}) :]
 
 
 def _share_weights(model):

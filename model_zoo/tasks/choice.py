@@ -16,10 +16,11 @@ from ..batches import Sample
 from ..errors import InputError
 from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
+from .rows import check_room, encode_rows, hold_out, warn_if_cut
 from .scores import cross_entropies, error_analysis
 from .settings import ChoiceSettings, StorySettings
 from .tables import write_table
-from .task import Task, check_room, encode_rows, hold_out, warn_if_cut
+from .task import Task
 
 __all__ = ['ChoiceTask', 'StoryTask', 'SwagExample', 'read_story_cloze', 'read_swag']
 

@@ -24,10 +24,11 @@ from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head
+from .rows import check_room, encode_rows, part_rows, stratified
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
 from .targets import Number
-from .task import Task, check_room, encode_rows, part_rows, stratified
+from .task import Task
 
 __all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 
@@ -49,10 +50,9 @@ class ClassifierFeatures:
 
     def __call__(self, examples):
         """Encode `examples`, and log how many were truncated."""
-        task, number = self.task, self.task.target.number
-        pairs = [[(example.text_a, example.text_b)] for example in examples]
+        number, pairs = self.task.target.number, [[each.texts] for each in examples]
         labels = [None if each.label is None else number(each.label) for each in examples]
-        options = self.max_len, f'examples of {task.name}', False
+        options = self.max_len, f'examples of {self.task.name}', False
         return encode_rows(self.tokenizer, pairs, labels, *options)
 
 
@@ -63,13 +63,13 @@ FEW_ROWS, ENOUGH_UPDATES, MOST_EPOCHS = 2000, 120, 20
 
 
 def fit_to_rows(settings, count):
-    """Return settings for `count` rows of the user's own; what is given stays.
+    """Return settings for `count` rows of the user's own, by name; what is given stays.
 
     GluonNLP's 3 epochs in batches of 32 are too few updates for a few hundred rows. Up to
     `FEW_ROWS` there are smaller batches, and about `ENOUGH_UPDATES` updates.
     """
     if count > FEW_ROWS or settings.method == 'linear':
-        return settings
+        return {}
     size, chosen = settings.batch_size, {}
     if settings.batch_tokens is not None:
         size = max(1, settings.batch_tokens // settings.max_length)
@@ -80,7 +80,7 @@ def fit_to_rows(settings, count):
         chosen['epochs'] = min(MOST_EPOCHS, max(3, math.ceil(examples / count)))
     for name, value in chosen.items():
         logger.info('%d rows: `%s` %d, unless given', count, name, value)
-    return settings.with_defaults(**chosen)
+    return chosen
 
 
 def _rescale(layer, scale, mean):
@@ -98,10 +98,7 @@ class ClassificationTask(Task):
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
     use = 'text-classification'
     head, sample_unit = 'classification', 'training examples'
-
-    def __init__(self, settings, record=None):
-        super().__init__(settings)
-        self.record = record
+    record = None  # the `DataSet`
 
     name = property(lambda self: self.record.name)
     trained_for = name
@@ -109,7 +106,6 @@ class ClassificationTask(Task):
     labels = property(lambda self: self.record.labels)
     target = property(lambda self: self.record.target)
     predicted = property(lambda self: self.record.test_segments)
-    lowers = property(lambda self: self.settings.do_lower_case)
 
     @property
     def title(self):
@@ -144,7 +140,8 @@ class ClassificationTask(Task):
             changes['task_name'] = 'custom'
         if settings.method == 'linear':  # the head is fitted: all else is as after a training
             changes['training_steps'] = 1
-        self.settings = settings.with_defaults(**changes)
+        self.settings = settings
+        self.assume(**changes)
         self.record = record if settings.only_inference else infer_labels(record)
         return self.find_sets()
 
@@ -176,7 +173,7 @@ class ClassificationTask(Task):
         if self.record.is_custom:
             names = {'batch_size', *(totals if given.isdisjoint(totals) else ())} - given
             old = {name: job[name] for name in names if job.get(name) is not None}
-            self.settings = self.settings.with_defaults(**old)
+            self.assume(**old)
         if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
             self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it
@@ -195,18 +192,18 @@ class ClassificationTask(Task):
             labels = (np.argsort(np.argsort(labels)) * ranges // len(rows)).tolist()
         if not self.target.takes_several:
             labels = [(label,) for label in labels]
-        texts = [(row.text_a, row.text_b) for row in rows]
+        texts = [row.texts for row in rows]
         return part_rows(rows, stratified(labels, texts, share, self.settings.seed))
 
     def prepare(self, rows):
         if self.record.is_custom and 'train' in rows:
-            self.settings = fit_to_rows(self.settings, len(rows['train']))
+            self.assume(**fit_to_rows(self.settings, len(rows['train'])))
             if not self.target.has_classes:
                 self._set_target(self.target.fit([row.label for row in rows['train']]))
-        known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
+        known = {row.texts for row in rows.get('train', ())}
         for name in filter(lambda name: name.startswith('dev'), rows):
             dev = rows[name]
-            count = sum((row.text_a, row.text_b) in known for row in dev)
+            count = sum(row.texts in known for row in dev)
             if count:
                 shown = count, len(dev), name
                 logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)

@@ -17,8 +17,8 @@ from ..training.job import describe
 from ..training.objective import Objective, outputs_of
 from ..util.reading import read_text
 from .settings import LanguageModelSettings
-from .tables import split_text
-from .task import Data, TextTask
+from .task import Data
+from .text_task import TextTask, split_text
 
 __all__ = ['BlockLoader', 'BlockReading', 'LanguageModelTask', 'evaluate_perplexity']
 

@@ -25,8 +25,9 @@ from .pretraining.loaders import PretrainingLoader, SyntheticLoader
 from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import SampleOptions, describe_files, matching_files
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
-from .tables import check_files, split_text
-from .task import Data, TextTask
+from .tables import check_files
+from .task import Data
+from .text_task import TextTask, split_text
 
 __all__ = ['MaskedLMTask', 'PretrainingTask', 'evaluate_pretraining', 'pretraining_objective']
 
@@ -57,8 +58,6 @@ class MaskedLMTask(TextTask):
         samples = {'train': settings.pregenerated_data, 'dev': settings.dev_data}.get(segment)
         return text or samples, bool(text)
 
-    lowers = property(lambda self: self.settings.do_lower_case)
-
     def locate(self, given=None):
         paths, copies = {}, {}
         for name, source in (given or {}).items():
@@ -66,7 +65,9 @@ class MaskedLMTask(TextTask):
                 paths[f'{name}_file'] = source
             else:
                 copies[f'{name}_file'] = self.text_file(source, name, '\n\n')
-        settings = self.settings = self.settings.copy(**paths).with_defaults(**copies)
+        self.settings = self.settings.copy(**paths)
+        self.assume(**copies)
+        settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
         if self.dev_share and not settings.train_file:
@@ -79,13 +80,12 @@ class MaskedLMTask(TextTask):
                 names = (f'{name}_{number}' for number in itertools.count())
                 parts = [self.text_file(path, each, '\n\n') for path, each in zip(files, names)]
                 copies[name] = pattern if parts == files else ','.join(parts)
-        self.settings = settings.with_defaults(**copies)
+        self.assume(**copies)
         return {name: name for name in segments}
 
     def split(self, rows, share):
-        settings = self.settings
-        train, dev = split_text(settings.train_file, share, self.rows_folder, True)
-        self.settings = settings.with_defaults(train_file=train, dev_file=dev, dev_split=None)
+        train, dev = split_text(self.settings.train_file, share, self.rows_folder, True)
+        self.assume(train_file=train, dev_file=dev, dev_split=None)
         return 'train', 'dev'
 
     def configure(self, located):
@@ -215,7 +215,7 @@ class PretrainingTask(MaskedLMTask):
         has_gpus = mx.runtime.Features().is_enabled('CUDA')
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
             gpus = ','.join(map(str, range(mx.context.num_gpus())))
-            self.settings = settings.with_defaults(gpus=gpus)
+            self.assume(gpus=gpus)
         named = {'train': self.trains, 'dev': settings.dev_file}
         return {name: name for name, is_there in named.items() if is_there}
 
@@ -249,7 +249,7 @@ class PretrainingTask(MaskedLMTask):
             problem = f'is {total}, and must be {count} (workers, GPUs, `accumulate`) x `{name}`'
             raise InputError(problem, field=f'total_{name}')
         size = size or 8 if total is None else total // count
-        self.settings = self.settings.with_defaults(**{name: size})
+        self.assume(**{name: size})
         return size
 
     def _source(self, segment, tokenizer):

@@ -16,10 +16,11 @@ from ..inference.vectors import cosines_of, nearest, unit_vectors
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import EMPTY, SPLITS, choose_columns, find_column, is_path, keep_rows, read_records
+from .rows import check_room, encode_rows
 from .scores import correlations
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
-from .task import Task, check_room, encode_rows
+from .task import Task
 
 __all__ = ['SentenceExample', 'SentenceSet', 'SentenceTask', 'read_sentences']
 
@@ -135,10 +136,9 @@ class SentenceTask(Task):
         self._own = own or SentenceModules()
         self.own_length = self._own.max_length
         pooling = self.settings.pooling or self._own.pooling
-        self.settings = self.settings.with_defaults(pooling=pooling)
+        self.assume(pooling=pooling)
 
     def prepare(self, rows):
-        settings = self.settings
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
         self._highest = 1.0
@@ -146,7 +146,8 @@ class SentenceTask(Task):
             return
         kind = rows['train'].kind
         usual = 'cosine' if kind == 'scored' else 'in_batch'
-        self.settings = settings = settings.with_defaults(loss=settings.loss or usual)
+        self.assume(loss=self.settings.loss or usual)
+        settings = self.settings
         if kind not in LOSSES[settings.loss]:
             kinds = ' or '.join(LOSSES[settings.loss])
             raise InputError(f'{settings.loss} learns from {kinds}, not {kind}', field='loss')

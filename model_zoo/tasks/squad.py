@@ -28,12 +28,13 @@ from ..inference.passages import (
 from ..inference.questions import READER, ReaderSettings
 from ..training.objective import outputs_of
 from ..util.files import write_json
+from .rows import warn_if_cut
 from .scores import check_finite, error_analysis
 from .settings import SquadSettings
 from .squad_files import SquadSet, find_squad, read_squad
 from .squad_scores import normalize_answer, score_v1, score_v2
-from .tables import check_files
-from .task import Task, warn_if_cut
+from .tables import given_files
+from .task import Task
 
 __all__ = [
     'Answers',
@@ -238,21 +239,19 @@ class SquadTask(Task):
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
-    lowers = property(lambda self: self.settings.do_lower_case)
-
     def locate(self, given=None):
-        settings, files = self.settings, {}
-        check_files(settings, 'train_file', 'dev_file', 'test_file')
+        settings = self.settings
+        files = given_files(settings, self.files, self.dev_share)
         if given is not None:
             return given
+        if settings.only_inference:
+            files.pop('train', None)
         # with the user's own files nothing is downloaded that wasn't asked for
-        own = settings.test_file if settings.only_inference else settings.train_file
-        if settings.dev_file or not (own or settings.dev_split):
-            files['dev'] = settings.dev_file or find_squad('dev', settings.version_2)
-        if settings.test_file:
-            files['test'] = settings.test_file
-        if not settings.only_inference:
-            files['train'] = settings.train_file or find_squad('train', settings.version_2)
+        own = 'test' if settings.only_inference else 'train'
+        if not (self.dev_share or {'dev', own} & files.keys()):
+            files['dev'] = find_squad('dev', settings.version_2)
+        if 'train' not in files and not settings.only_inference:
+            files['train'] = find_squad('train', settings.version_2)
         return files
 
     def configure(self, located):
@@ -262,7 +261,7 @@ class SquadTask(Task):
             own, known = ReaderSettings.read(located.fields[READER]), {'version_2'}
             known |= self.settings.given
             own = {name: value for name, value in own if name not in known}
-            self.settings = self.settings.with_defaults(**own)
+            self.assume(**own)
         self._threshold = self.settings.null_score_diff_threshold or 0.0
         self.own_length = self.settings.max_length
 

@@ -1,45 +1,18 @@
-"""The files of a task's sets: found, downloaded, copied and written."""
+"""The files of a task's sets: found, downloaded and written."""
 
 import contextlib
 import csv
 import io
-import itertools
 import json
 import logging
-import os
 
 from ..errors import InputError, reporting
-from ..records import TEXTS, choose_columns, find_splits, is_path, is_table
-from ..training.settings import FileSettings
+from ..records import find_splits, is_path, is_table
 from ..util.display import in_number
 from ..util.files import atomic_write
-from ..util.reading import read_lines
 from ..util.remote import is_file, is_folder, join
 
 logger = logging.getLogger(__name__)
-
-
-def read_texts(records, column=None):
-    """Yield the texts of records, by default of the column with a usual name."""
-    name = None
-    for where, row in records:
-        if name is None:
-            (name,) = choose_columns(row, column and [column], TEXTS, 'text_column', where)
-        text = row.get(name)
-        if not isinstance(text, str):
-            raise InputError(f'the text is {text!r:.80}', where=where._replace(column=name))
-        yield text.strip('\n')
-
-
-def write_texts(folder, segment, texts, between):
-    """Write texts with `between` between them; returns the path."""
-    path = os.path.join(folder, f'{segment}.txt')
-    os.makedirs(folder, exist_ok=True)
-    with atomic_write(path) as file:
-        for number, text in enumerate(texts):
-            file.write(between * bool(number) + text)
-        file.write('\n' * bool(between))
-    return path
 
 
 def write_table(path, rows):
@@ -83,24 +56,6 @@ def cell_text(value):
         return ''
     is_json = isinstance(value, (bool, int, float, list, tuple, dict))
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
-
-
-def split_text(path, share, folder, by_documents=False):
-    """Write a text's first part and its last one to files in `folder`, as it is.
-
-    The last part has a share of the lines that aren't blank, or of the documents, which have blank
-    lines between them.
-    """
-    lines = [line for _, line in read_lines(path)]
-    filled = [not line.isspace() for line in lines]
-    before = [False, *filled] if by_documents else itertools.repeat(False)
-    starts = [n for n, (is_filled, was) in enumerate(zip(filled, before)) if is_filled and not was]
-    count = max(1, round(share * len(starts)))
-    if count >= len(starts):
-        problem = f'{share} of {len(starts)} texts leaves nothing on one side'
-        raise InputError(problem, field='dev_split')
-    parts = ('part_train', lines[: starts[-count]]), ('part_dev', lines[starts[-count] :])
-    return [write_texts(folder, *part, '') for part in parts]
 
 
 @contextlib.contextmanager
@@ -150,7 +105,7 @@ def segment_files(settings, names, dev_share=None):
     `names` has the names that a segment's file may have in the folder.
     """
     files = given_files(settings, names, dev_share)
-    if not isinstance(settings, FileSettings) or settings.data_dir is None:
+    if vars(settings).get('data_dir') is None:
         return files
     found = {}
     for segment, each in names.items():

@@ -15,11 +15,12 @@ from ..inference.entities import OUTSIDE, has_entities, labels_of_parts, marks_o
 from ..inference.tokens import token_rows
 from ..records import class_names, find_splits, has_typed_values, is_path
 from ..training.objective import outputs_of
+from .rows import check_room
 from .scores import class_report, cross_entropies, error_analysis, table_report
 from .settings import TaggingSettings
 from .tables import write_table
 from .tagging_data import IGNORED, Sentence, Sentences, read_conll, read_rows, write_conll
-from .task import Task, check_room
+from .task import Task
 
 __all__ = ['Sentence', 'TaggingTask', 'encode_sentences', 'read_conll', 'score_tags', 'write_conll']
 

@@ -1,35 +1,29 @@
 """The base of the tasks, which read, encode, score and write their rows; and scores."""
 
-import collections
 import contextlib
-import copy
-import functools
-import itertools
 import logging
 import os
-import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..batches import BucketedLoader, Sample, SampleLoader
+from ..batches import BucketedLoader, SampleLoader
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
-from ..inference.pipeline_base import encode_items
 from ..optimizer import finetune_schedule, get_schedule
-from ..records import is_path, is_table_file, read_records
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SetSettings
+from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
-from ..util.reading import read_lines
+from ..util.choices import SCHEDULE_NAMES
+from .rows import hold_out
 from .scores import error_analysis
-from .tables import read_texts, segment_files, write_table, write_texts
+from .tables import segment_files, write_table
 from .targets import Classes
 
-__all__ = ['Data', 'Task', 'TextTask']
+__all__ = ['Data', 'Task']
 
 logger = logging.getLogger(__name__)
 
@@ -42,94 +36,6 @@ class Data(NamedTuple):
     loader: SampleLoader
 
 
-def hold_out(rows, count, seed=0):
-    """Split rows at random, but always in the same way: the remaining and the held-out rows."""
-    return part_rows(rows, set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist()))
-
-
-def stratified(labels, texts, share, seed=0):
-    """Return the numbers of the rows to hold out: a share of all rows, and of those of each label.
-
-    The rows are sorted by their labels, the rarest first, and cut into as many parts as are held
-    out. Of each part the row is taken whose labels lack most. So fewer rows than classes may be
-    held out, which scikit-learn's splitters refuse. No label loses its last row, and equal texts
-    stay on one side.
-
-    Parameters
-    ----------
-    labels : sequence of tuple
-        The labels of each row.
-    texts : sequence
-        Something hashable for each row.
-
-    References
-    ----------
-    Sechidis et al., "On the Stratification of Multi-Label Data", 2011: the rarest label first.
-    """
-    rows, chosen, count = collections.defaultdict(list), set(), int(share * len(labels) + 0.5)
-    for number in np.random.RandomState(seed).permutation(len(labels)).tolist():
-        rows[texts[number]].append(number)
-    names = {text: [label for number in rows[text] for label in labels[number]] for text in rows}
-    left, due = collections.Counter(itertools.chain(*names.values())), collections.Counter()
-    ranks = {label: (found, rank) for rank, (label, found) in enumerate(left.items())}
-    order = sorted(rows, key=lambda text: sorted(map(ranks.get, names[text])))
-    for part in range(count):
-        pool = order[part * len(order) // count : (part + 1) * len(order) // count]
-        for label in itertools.chain(*map(names.get, pool)):
-            due[label] += share
-        while len(chosen) <= part and pool:
-            text = max(pool, key=lambda text: sum(due[label] - 0.5 for label in names[text]))
-            pool.remove(text)
-            lost = collections.Counter(names[text])
-            if all(left[label] > lost[label] for label in lost):
-                chosen.update(rows[text])
-                left.subtract(lost)
-                due.subtract(lost)
-    return chosen
-
-
-def part_rows(rows, chosen):
-    """Return the rows without the chosen numbers, and the chosen ones; lists of the same kind."""
-    parts = copy.copy(rows), copy.copy(rows)  # with their attributes, such as the file
-    for part, is_chosen in zip(parts, (False, True)):
-        part[:] = [row for number, row in enumerate(rows) if (number in chosen) == is_chosen]
-    if not all(parts):
-        problem = f'{len(chosen)} of {len(rows)} rows leaves nothing on one side'
-        raise InputError(problem, field='dev_split')
-    return parts
-
-
-def check_room(max_length, special, texts=1):
-    """Raise InputError if samples have no room for the special tokens and one of each text."""
-    if max_length < special + texts:
-        raise InputError(f'{max_length} must be at least {special + texts}', field='max_length')
-
-
-def warn_if_cut(cut, count, unit, max_length):
-    """Warn of the texts that were cut, if any."""
-    if cut:
-        shown = cut, count, unit, max_length
-        logger.warning('%d of %d %s are longer than %d tokens and lose the rest', *shown)
-
-
-def encode_rows(tokenizer, items, labels, max_length, unit='examples', several=True):
-    """Return the samples of rows, encoded as by a pipeline; the log counts those that were cut.
-
-    Parameters
-    ----------
-    items : sequence of list of (str, str or None)
-        A row's text, and the second one of a pair, or `several` of them.
-    """
-    samples, cut = [], 0
-    for encodings, label in zip(encode_items(tokenizer, items, max_length), labels):
-        ids = tuple(encoding.input_ids for encoding in encodings)
-        types = tuple(encoding.token_types for encoding in encodings)
-        samples.append(Sample(ids, types, label) if several else Sample(ids[0], types[0], label))
-        cut += any(encoding.truncated for encoding in encodings)
-    warn_if_cut(cut, len(items), unit, max_length)
-    return samples
-
-
 class Task:
     """Base of the tasks that `model_zoo.finetune` and the fine-tuning commands train.
 
@@ -140,8 +46,7 @@ class Task:
     Parameters
     ----------
     settings : Settings
-        An object of `settings_class`. It is never changed: a task that computes a setting replaces
-        its `settings` by a copy.
+        An object of `settings_class`. It is never changed: `assume` replaces it by a copy.
 
     Attributes
     ----------
@@ -175,8 +80,6 @@ class Task:
         Settings that name the columns of texts, second texts and labels.
     in_python : dict
         Initial settings of `model_zoo.finetune`.
-    lowers : bool or None
-        Whether texts are lower-cased; None: as the vocabulary says.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
     draws_updates : bool
@@ -204,10 +107,14 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = output_dir = fitted = own_length = None
+    labels = located = base = output_dir = fitted = own_length = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
+
+    def assume(self, **values):
+        """Give settings values that the caller hasn't given; the only change of `settings`."""
+        self.settings = self.settings.with_defaults(**values)
 
     # -- the five methods of a task
 
@@ -258,7 +165,12 @@ class Task:
     @property
     def dev_share(self):
         """The share of the training set's rows that is the dev set, or None."""
-        return self.settings.dev_split if isinstance(self.settings, SetSettings) else None
+        return vars(self.settings).get('dev_split')
+
+    @property
+    def lowers(self):
+        """Whether texts are lower-cased; None: as the vocabulary says."""
+        return vars(self.settings).get('do_lower_case')
 
     @property
     def trains(self):
@@ -273,8 +185,7 @@ class Task:
     @property
     def score_name(self):
         """Name of the score that compares epochs, of which more is better."""
-        settings = self.settings
-        name = (isinstance(settings, FinetuneSettings) and settings.best_by) or self.metric
+        name = vars(self.settings).get('best_by') or self.metric
         return 'negative loss' if name == 'loss' else name
 
     # -- 1. the sets and the model are located
@@ -292,7 +203,7 @@ class Task:
             files.pop('train', None)
         segment = 'dev' if settings.only_inference else 'train'
         if segment not in files and not (settings.only_inference and files):
-            folder = ', or `data_dir`' if isinstance(settings, FileSettings) else ''
+            folder = ', or `data_dir`' if 'data_dir' in vars(settings) else ''
             raise InputError(f'there is no {segment} set: give `{segment}_file`{folder}')
         return files
 
@@ -333,7 +244,7 @@ class Task:
         self.settings = self.settings.fit_length('max_length', model.context_length)
         if choice.is_folder and not self.trains and 'max_length' not in self.settings.given:
             lengths = self.own_length, model.context_length, tokenizer.max_len
-            self.settings = self.settings.with_defaults(max_length=min(filter(None, lengths)))
+            self.assume(max_length=min(filter(None, lengths)))
         return model, tokenizer
 
     def setup(self, model, tokenizer):
@@ -349,13 +260,12 @@ class Task:
         """
         settings, samples = self.settings, self.encode(rows, tokenizer)
         options = {'pad_val': tokenizer.pad_token_id or 0, **options}
+        options['round_to'] = vars(settings).get('round_to')
         if segment == 'train':
             options.update(shuffle=True, workers=self.workers)
             options.update(batch_size=settings.batch_size, batch_tokens=settings.batch_tokens)
         else:
             options['batch_size'] = settings.dev_batch_size
-        if isinstance(settings, FinetuneSettings):
-            options['round_to'] = settings.round_to
         loader = BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
         return Data(rows, samples, loader)
 
@@ -386,17 +296,15 @@ class Task:
 
     def schedule(self, num_steps):
         """Return the learning rate's schedule: number of the update -> rate."""
-        settings = self.settings
-        if isinstance(settings, ScheduleSettings):
-            name, first_step = settings.lr_schedule, 1
-        elif isinstance(settings, FinetuneSettings) and settings.lr_schedule != 'linear':
-            name, first_step = f'warmup_{settings.lr_schedule}', 0  # as `finetune_schedule`
-        elif settings.clip_each:
-            name, first_step = 'warmup_linear', None  # the optimizer's
-        else:
-            return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
+        settings, name = self.settings, vars(self.settings).get('lr_schedule', 'linear')
         rates = settings.lr, settings.warmup_ratio, num_steps
-        return get_schedule(name, *rates, first_step=first_step)
+        if name in SCHEDULE_NAMES:
+            return get_schedule(name, *rates, first_step=1)
+        if name != 'linear':  # as `finetune_schedule`
+            return get_schedule(f'warmup_{name}', *rates, first_step=0)
+        if settings.clip_each:
+            return get_schedule('warmup_linear', *rates, first_step=None)  # the optimizer's
+        return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
 
     # -- 6. `score` is called after each epoch
 
@@ -502,55 +410,6 @@ class Task:
     def results(self):
         """Return further entries of results.json."""
         return {'task': self.name}
-
-
-class TextTask(Task):
-    """Base of the tasks that learn from a text, which stays in its files; nothing is predicted.
-
-    A subclass has ``measure(evaluator, segment, guard)``, which returns the score of a set, for the
-    comparison of epochs, and its figures by its name.
-    """
-
-    predicted = None
-    has_own_head = False
-
-    @functools.cached_property
-    def rows_folder(self):
-        """A folder for copies of texts, which goes with the task."""
-        self._temporary = tempfile.TemporaryDirectory()
-        return self._temporary.name
-
-    def text_file(self, source, segment, between='\n'):
-        """Return the path of a file in UTF-8 with the texts of a set: its own, or a copy."""
-        column, encoding = self.settings.text_column, self.settings.encoding
-        is_text = is_path(source) and not is_table_file(source)
-        if is_text and encoding is None:
-            return os.fspath(source)
-        if is_text:
-            texts, between = (line for _, line in read_lines(source, encoding)), ''
-        else:
-            records = read_records(source, {1: ('text',)}, segment, encoding=encoding)
-            texts = read_texts(records, column)
-        return write_texts(self.rows_folder, segment, texts, between)
-
-    def read(self, source, segment):
-        return source
-
-    def is_labelled(self, rows):
-        return True
-
-    def evaluate(self, evaluator, segments, guard=None):
-        score, report = 0.0, {}
-        for segment in segments:
-            value, part = self.measure(evaluator, segment, guard)
-            score, report = score if report else value, {**report, **part}
-        return score, report
-
-    def predict(self, forward, data, guard=None):
-        return None
-
-    def decode(self, data, outputs):
-        return None
 
 
 def save_trained(folder, model, tokenizer, format=None):

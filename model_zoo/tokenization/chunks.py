@@ -25,9 +25,8 @@ class SentenceEncoder:
     space are kept, as bytes, which are quick to join.
     """
 
-    def __init__(self, tokenizer, is_random=False):
+    def __init__(self, tokenizer):
         self._tokenizer = tokenizer
-        self._keeps = tokenizer.splits_at_spaces and not is_random
         self._forget()
 
     def _forget(self):
@@ -38,7 +37,7 @@ class SentenceEncoder:
         parts = []
         for start in range(0, len(sentences), _SENTENCES):
             texts = sentences[start : start + _SENTENCES]
-            if self._keeps:
+            if self._tokenizer.splits_at_spaces:
                 parts += self._encode_known(texts)
             else:
                 parts += map(_as_bytes, self._tokenizer.ids_of(texts))

@@ -1,10 +1,9 @@
 """GPT and GPT-2 against pytorch-pretrained-bert and transformers themselves."""
 
-import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import HEAD_MASKS, assert_gradients, mask_heads, torch_gradients
+from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
@@ -81,14 +80,10 @@ def theirs(family):
     return getattr(transformers, f'{part}LMHeadModel')(config).eval()
 
 
-def ours_of(theirs, family, folder, head=True, **options):
-    """Our language model, or only its model, with the weights of transformers'."""
-    block = theirs if head else theirs.transformer
-    state = {
-        key: value.numpy() for key, value in block.state_dict().items() if key != 'lm_head.weight'
-    }
-    name = HEADS[family][0] if head else MODELS[family]
-    return make_block(name, state, folder, LARGER, **options)
+def ours_of(theirs, family, folder, **options):
+    """Our model with the weights of transformers'."""
+    state = {key: value.numpy() for key, value in theirs.transformer.state_dict().items()}
+    return make_block(MODELS[family], state, folder, LARGER, **options)
 
 
 def their_names(inputs):
@@ -96,19 +91,9 @@ def their_names(inputs):
     return {names.get(key, key): torch.tensor(value) for key, value in inputs.items()}
 
 
-def language_inputs(family, seed=0):
-    inputs = make_inputs(HEADS[family][0], LARGER, seed, (3,), 9)
-    # theirs leaves out -100
-    return inputs, {
-        **their_names({k: v for k, v in inputs.items() if k != 'lm_labels'}),
-        'labels': torch.tensor(np.where(inputs['lm_labels'] < 0, -100, inputs['lm_labels'])),
-    }
-
-
 def test_attentions_and_hidden_states(tmp_path, family, theirs):
-    block = ours_of(
-        theirs, family, tmp_path, False, output_attentions=True, output_all_encodings=True
-    )
+    options = {'output_attentions': True, 'output_all_encodings': True}
+    block = ours_of(theirs, family, tmp_path, **options)
     block.hybridize(static_alloc=True, static_shape=True)
     inputs = make_inputs(MODELS[family], LARGER)
     with torch.no_grad():
@@ -119,31 +104,6 @@ def test_attentions_and_hidden_states(tmp_path, family, theirs):
     assert len(states) == 4 and len(attentions) == 3
     assert_same(states, [each.numpy() for each in expected.hidden_states])
     assert_same(attentions, [each.numpy() for each in expected.attentions])
-
-
-def projections(theirs):
-    return [layer.attn.c_proj for layer in theirs.transformer.h]
-
-
-@pytest.mark.parametrize('kind', HEAD_MASKS)
-def test_head_mask(tmp_path, family, theirs, kind):
-    block = ours_of(theirs, family, tmp_path)
-    block.hybridize(static_alloc=True)
-    inputs, for_theirs = language_inputs(family)
-    head_mask = torch.tensor(HEAD_MASKS[kind], requires_grad=True)
-    mask_heads(projections(theirs), head_mask)
-    expected = theirs(**for_theirs)
-    expected.loss.backward()
-    our_mask = mx.nd.array(HEAD_MASKS[kind])
-    our_mask.attach_grad()
-    scores = run(block, inputs, head_mask=our_mask)
-    scores = scores if family == 'gpt' else scores[0]
-    assert_same(scores, expected.logits.detach().numpy())
-    (loss,), ours = losses_and_gradients(block, inputs, head_mask=our_mask)
-    assert abs(loss - expected.loss.item()) < 1e-5
-    assert_gradients(ours, torch_gradients(theirs))
-    wanted = head_mask.grad.numpy()
-    np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
 # -- what only GPT-2 has: the past --------------------------------------------------------------

@@ -79,28 +79,6 @@ def test_without_a_configuration(convert, fixtures, tmp_path, capsys):
     assert convert('gpt2', 'native', 'hf', 'own', '--config', str(tmp_path / 'config.json')) == 0
 
 
-SOURCES = [
-    ('bert', 'bert_tensorflow', 'bert_model.ckpt'),
-    ('gpt2', 'gpt2_tensorflow', 'model.ckpt'),
-    ('transfo_xl', 'transfo_xl_tensorflow', 'model.ckpt'),
-    ('transfo_xl', 'transfo_xl_tied_tensorflow', 'model.ckpt'),
-]
-
-
-@pytest.mark.peers
-@pytest.mark.parametrize('family, source, name', SOURCES)
-def test_tensorflow_there_and_back(convert, fixtures, tmp_path, family, source, name):
-    pytest.importorskip('tensorflow')
-    pytest.importorskip('torch')
-    assert convert(family, 'pytorch', source, 'torch') == 0
-    assert convert(family, 'native', 'torch', 'own') == 0
-    assert convert(family, 'tensorflow', 'own', 'back') == 0
-    theirs = tensors_of(fixtures / 'checkpoints' / source, name)
-    training = ('/adam_m', '/adam_v', 'global_step')
-    theirs = {key: theirs[key] for key in theirs if not key.endswith(training)}
-    assert_equal(tensors_of(tmp_path / 'back', 'model.ckpt'), theirs)
-
-
 class Evil:
     def __reduce__(self):
         return os.system, ('touch evil',)

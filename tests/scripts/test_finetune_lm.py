@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import tiny
-from contract import killed
-from script_runs import SCRIPTS, assert_same_model, read_json, run
+from script_runs import SCRIPTS, read_json, run
 from toy_data import FEW, write_counting
 
 from bert import BertForPreTraining, BertModel, BertTokenizer
@@ -73,15 +72,3 @@ def test_from_shards(script, data, arguments, tmp_path):
     argv = arguments('--pregenerated_data', data / 'samples' / '*.npz', '--output_dir', other)
     assert run(script, *argv, '--epochs', 1, '--dev_data', data / 'samples') == 0
     assert read_json(other)['best']['eval']['mlm_loss'] > 0
-
-
-def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):
-    source = ['--train_file', data / 'text.txt']
-    argv = arguments(*source, '--epochs', 2, '--ckpt_interval', 1)
-    assert run(script, *argv, '--output_dir', tmp_path / 'whole') == 0
-    with killed(3):
-        run(script, *argv)
-    names = [path.name for path in (tmp_path / 'out' / 'checkpoints').glob('step-*')]
-    assert max(names) == 'step-00000002-epoch-0-batch-2'
-    assert run(script, *argv, '--resume') == 0
-    assert_same_model(tmp_path / 'out', tmp_path / 'whole')

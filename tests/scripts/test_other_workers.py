@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 from script_runs import SCRIPTS, assert_same_model, refusal, run, train_in_workers, without
-from test_batch_tokens import SIZES
 
+SIZES = '--batch_size', '--batch-size', '--train_batch_size'
 HOROVOD = ['--comm_backend', 'horovod']
 SCHEDULE = ['--training_steps', '4', '--ckpt_interval', '2', '--keep_checkpoints', '9']
 

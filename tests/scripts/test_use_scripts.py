@@ -172,14 +172,6 @@ def test_ask(model, tmp_path, capsys):
     assert lines_of(capsys) == answers
 
 
-def test_tag(model, capsys):
-    folder = model(bert.BertForTokenClassification, ['B-X', 'I-X'])
-    assert run(load_script('tag'), folder, 'the cat sleeps', 'a dog') == 0
-    entities = lines_of(capsys)
-    assert {each['entity_group'] for each in entities} == {'X'}
-    assert {each['text'] for each in entities} == {0, 1}
-
-
 def test_tag_says_that_there_is_nothing(model, capsys):
     folder = model(bert.BertForTokenClassification, ['O', 'O2'])
     assert run(load_script('tag'), folder, '--strategy', 'none', 'a dog') == 0
@@ -187,14 +179,6 @@ def test_tag_says_that_there_is_nothing(model, capsys):
     assert said.out and 'no entities' not in said.err
     assert run(load_script('tag'), folder, '', '--format', 'tsv') == 0
     assert 'no entities were found' in capsys.readouterr().err
-
-
-def test_fill(model, capsys):
-    folder = model(bert.BertForMaskedLM)
-    assert run(load_script('fill'), folder, 'the [MASK] sleeps', '--top_k', '2') == 0
-    words = lines_of(capsys)
-    assert len(words) == 2
-    assert words[0]['text'] == f'the {words[0]["word"]} sleeps'
 
 
 def test_info(classifier, capsys):

@@ -139,11 +139,12 @@ _NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in th
 class SampleMaker:
     """Make the samples of a part of a corpus; equal seeds make equal samples."""
 
-    def __init__(self, corpus, tokenizer, options, is_random=False):
+    def __init__(self, corpus, tokenizer, options):
         self.corpus, self.options, self.vocab = corpus, options, tokenizer.vocab
         # what samples depend on, besides the vocabulary and the options
-        self.splitting = [type(tokenizer).__name__, tokenizer.do_lower_case, is_random]
-        self._encoder = SentenceEncoder(tokenizer, is_random)
+        is_fixed = tokenizer.splits_at_spaces
+        self.splitting = [type(tokenizer).__name__, tokenizer.do_lower_case, not is_fixed]
+        self._encoder = SentenceEncoder(tokenizer)
         self._cls, self._sep = tokenizer.cls_token_id, tokenizer.sep_token_id
         self._mask, self._pad = tokenizer.mask_token_id, tokenizer.pad_token_id
         if None in (self._cls, self._sep, self._mask, self._pad):

@@ -6,6 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from mxnet.gluon import nn
+from refusals import refuses
 from tiny import write_words
 
 from bert import BertForSequenceClassification
@@ -14,7 +15,6 @@ from model_zoo.app.arguments import add_settings
 from model_zoo.app.devices import find_contexts
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.report import write_eval_results
-from model_zoo.errors import InputError
 from model_zoo.tasks import settings as kinds
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import ModelSettings, TrainingSettings
@@ -70,7 +70,7 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     second, tokenizer = choice.build(BertForSequenceClassification, mx.cpu())
     np.testing.assert_allclose(second(*inputs).asnumpy(), scores, atol=1e-6)
     assert tokenizer.tokenize('a b') == ['a', 'b']
-    with pytest.raises(InputError):
+    with refuses('model'):
         ModelChoice(parse(flag, tmp_path / 'saved', '--hparams', SIZE), family)
 
 
@@ -122,7 +122,7 @@ def test_eval_results_of_masked_words(tmp_path):
 
 @pytest.mark.parametrize(('gpus', 'gpu'), [('0,1', None), ('0,0', None), ('0,1', 0)])
 def test_gpus_that_are_none(gpus, gpu):
-    with pytest.raises(InputError):
+    with refuses('gpus'):
         find_contexts(gpus, Workers(), gpu)
 
 
@@ -133,7 +133,7 @@ def test_the_cpu_and_the_workers_of_a_machine(monkeypatch):
     monkeypatch.setattr('model_zoo.util.arrays.check_gpu', lambda number, given: None)
     assert find_contexts('4,5', Workers()) == [mx.gpu(4), mx.gpu(5)]
     assert find_contexts('4,5', second) == [mx.gpu(5)]
-    with pytest.raises(InputError):
+    with refuses('gpus'):
         find_contexts('4', second)
 
 
@@ -143,7 +143,7 @@ def test_clipping_each_parameter_needs_an_optimizer_that_does():
     options = {'options': {'max_grad_norm': 1.0}}
     updater = make_updater(parse(), block, None, None, **options)
     assert updater.trainer._optimizer.max_grad_norm == 1.0
-    with pytest.raises(InputError):
+    with refuses('optimizer'):
         make_updater(parse('--optimizer', 'sgd'), block, None, None, **options)
 
 
@@ -160,7 +160,7 @@ def test_the_loss_scale_of_a_flag(caplog):
     assert scale() is None and not caplog.text
     assert scale(loss_scale=128) is None
     assert '`loss_scale` has an effect with' in caplog.text
-    with pytest.raises(InputError):
+    with refuses('loss_scale'):
         scale(loss_scale=-1)
 
 
@@ -198,6 +198,5 @@ def test_tasks_share_names_and_take_older_ones(cls, others, tmp_path):
     (tmp_path / 'old.yaml').write_text(''.join(f'{k}: {v}\n' for k, v in given.items()))
     assert vars(parser.parse_args(['--config', str(tmp_path / 'old.yaml')])) == vars(args)
     old, new = next(iter(others.items()))
-    with pytest.raises(InputError) as caught:
+    with refuses(new):
         cls(**{old: values[new], new: values[new]})
-    assert caught.value.field == new

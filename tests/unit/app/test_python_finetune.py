@@ -12,6 +12,7 @@ import pytest
 import tiny
 import toy_data
 from contract import lm
+from refusals import refuses
 from script_runs import load_script, read_json, run
 
 import model_zoo
@@ -124,7 +125,7 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
     trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
     assert {'results.json', 'curves.png', 'best_model', 'report.html'} <= set(os.listdir(out))
     assert trained.folder == out and 'accuracy' in trained.scores
-    with pytest.raises(InputError):
+    with refuses(says='overwrite_output_dir'):
         model_zoo.finetune(folder, 'text-classification', ROWS, **options)
     longer = model_zoo.finetune(
         folder, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
@@ -155,10 +156,10 @@ def test_a_block_is_trained_in_place(folder):
     trained = model_zoo.finetune(block, 'text-classification', ROWS, tokenizer=tokenizer, **SMALL)
     assert trained.model is block
     assert (block.classifier.weight.data().asnumpy() != before).any()
-    with pytest.raises(InputError):
+    with refuses('model'):
         model_zoo.finetune(block, 'text-classification', ROWS, **SMALL)
     three = [(text, f'{label}{len(text)}') for text, label in ROWS]
-    with pytest.raises(InputError):
+    with refuses('model'):
         model_zoo.finetune(block, 'text-classification', three, tokenizer=tokenizer, **SMALL)
 
 
@@ -209,9 +210,8 @@ WRONG = [
 
 @pytest.mark.parametrize('name, value', WRONG)
 def test_wrong_settings_name_the_keyword(folder, name, value):
-    with pytest.raises((InputError, UnknownNameError)) as caught:
+    with refuses(says=name, kind=(InputError, UnknownNameError)):
         model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, name: value})
-    assert name in str(caught.value)
 
 
 def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
@@ -246,7 +246,7 @@ def test_errors_in_rows_name_row_and_column(folder, task, rows, places):
 
 
 def test_no_model_is_refused_and_lists_may_be_texts():
-    with pytest.raises(InputError):
+    with refuses('model'):
         model_zoo.finetune(None, 'text-classification', ROWS, from_scratch=True)
     with pytest.raises(UnknownNameError):
         model_zoo.finetune('all-MiniLM-L6-v2', 'text-classification', ROWS, learn_rate=1)
@@ -317,9 +317,8 @@ class LineTask(RatingTask):
 @pytest.mark.parametrize('labels', [(None, None), (0, None), (None, 1)])
 def test_rows_without_a_label_are_no_training_set(folder, labels):
     rows = [('a', labels[0]), ('b b', labels[1])]
-    with pytest.raises(InputError) as caught:
+    with refuses(says='label'):
         model_zoo.finetune(folder, LineTask, rows, epochs=1)
-    assert 'label' in str(caught.value)
 
 
 def test_an_object_of_a_task(folder, tmp_path):
@@ -353,7 +352,7 @@ def test_several_labels_a_text(folder, tmp_path):
     examined = json.loads((out / 'results.json').read_text())['examination']['dev']
     per_class = examined['tables']['Scores per label']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
-    with pytest.raises(InputError):
+    with refuses('multi_label'):
         model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
 
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 
 import pytest
+from refusals import refuses
 
 from model_zoo.app import cli, run_folder
 from model_zoo.app.run_folder import RemoteFolder, RunFolder
@@ -51,7 +52,7 @@ def test_checksums_are_not_sent_where_a_file_was_refused(parent, monkeypatch):
     for name in ('SHA256SUMS', 'config.json', 'model.params'):
         with open(os.path.join(folder.path, name), 'w') as file:
             file.write('new')
-    with pytest.raises(InputError):
+    with refuses(says=folder.path):
         folder.close()
     assert 'SHA256SUMS' not in remote.names_in(URL)
     assert os.path.exists(os.path.join(folder.path, 'model.params'))

@@ -3,10 +3,10 @@
 import subprocess
 
 import pytest
+from refusals import refuses
 from script_runs import start
 
 from model_zoo.app.run_folder import RunFolder
-from model_zoo.errors import InputError
 from model_zoo.training.settings import TrainingSettings
 
 HOLDER = """
@@ -53,7 +53,7 @@ def test_overwriting_removes_the_training_alone(trained):
 def test_resume_needs_a_checkpoint(trained):
     (trained / 'checkpoints' / 'step-00000003-epoch-1-batch-0').rmdir()
     for resume in (False, True):
-        with pytest.raises(InputError):
+        with refuses(says='overwrite_output_dir'):
             open_folder(trained, resume=resume)
 
 
@@ -61,7 +61,7 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
     with start('-c', HOLDER, tmp_path / 'out', stdout=subprocess.PIPE) as first:
         try:
             assert first.stdout.readline() == 'ready\n'
-            with pytest.raises(InputError):
+            with refuses(says=str(tmp_path / 'out')):
                 open_folder(tmp_path / 'out', trains=False)
         finally:
             first.kill()

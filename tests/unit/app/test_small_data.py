@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import tiny
+from refusals import refuses
 
 import model_zoo
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import UnknownNameError
 from model_zoo.training import Callback
 
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 4
@@ -46,9 +47,8 @@ BAD += [('class_weights', each) for each in ({'maybe': 1}, {'yes': -1}, {'yes': 
 
 @pytest.mark.parametrize('field, value', BAD)
 def test_bad_values(folder, field, value):
-    with pytest.raises(InputError) as caught:
+    with refuses(field):
         train(folder, **{field: value})
-    assert caught.value.field == field
 
 
 class Records(Callback):

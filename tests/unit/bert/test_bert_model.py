@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import tiny
 from arrays import array, assert_same, flatten, text_inputs
+from refusals import refuses
 
 import bert
 import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
 from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import InputError
 from model_zoo.layers.cells import padded_units
 
 CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_hidden_layers': 3, 'num_attention_heads': 4}
@@ -32,7 +32,7 @@ def make(seed=1, **options):
 def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
     flags = {'use_pooler': use_pooler, 'use_classifier': use_classifier}
     if use_classifier and not use_pooler:
-        with pytest.raises(InputError):
+        with refuses(says='use_classifier'):
             make(use_decoder=use_decoder, **flags)
         return
     words, types, valid, positions = text_inputs()
@@ -48,7 +48,7 @@ def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
 
 
 def test_optional_inputs():
-    with pytest.raises(InputError):  # that need the decoder
+    with refuses(says='masked_positions'):  # that need the decoder
         make()(array([[1, 2]]), None, None, array([[0]]))
     words, types, _, positions = text_inputs()
     model = make(use_decoder=True)
@@ -68,11 +68,14 @@ def test_optional_inputs():
 
 def test_prune_what_is_not_there():
     model = make()
-    for heads in [{3: [0]}, {0: [4]}, {0: [-1]}, {1: [0, 1, 2, 3]}, [0]]:
-        with pytest.raises(InputError):
-            model.prune_heads(heads)
+    places = (3, [0], 'layer 3'), (0, [4], 'head 4'), (0, [-1], 'head -1'), (1, range(4), 'layer 1')
+    for layer, heads, place in places:
+        with refuses(says=place):
+            model.prune_heads({layer: [*heads]})
+    with refuses(says='pruned_heads'):
+        model.prune_heads([0])
     assert model.config.pruned_heads == {}
-    with pytest.raises(InputError):
+    with refuses(says='layer 1'):
         model.prune_heads({0: [0], 1: [0, 1, 2, 3]})
     assert [cell.attention.num_heads for cell in model.encoder.layers] == [4, 4, 4]
     model.prune_heads({})

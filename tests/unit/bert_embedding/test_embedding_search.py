@@ -16,27 +16,39 @@ def embedding(tiny_dir):
     return BertEmbedding(str(tiny_dir))
 
 
+# cosines with the first axis: 1, 0, 0.6, -0.8; the longest isn't the nearest
+CORPUS = np.zeros((4, 16), np.float32)
+CORPUS[:, :2] = [[2, 0], [0, 0.5], [30, 40], [-4, 3]]
+COSINES = [[1, 0, 0.6, -0.8], [0.8, 0.6, 0.96, -0.28]]
+QUERIES = np.zeros((2, 16), np.float32)
+QUERIES[:, :2] = [[0.1, 0], [8, 6]]
+
+
 def test_similarity(embedding):
-    units = embedding.sentence_vectors(TEXTS, normalize=True)
-    found = embedding.similarity(TEXTS[:2], TEXTS)
-    assert found.shape == (2, 5) and found.dtype == np.float32
-    np.testing.assert_allclose(found, units[:2] @ units.T, atol=1e-5)
+    found = embedding.similarity(QUERIES, CORPUS)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, COSINES, atol=1e-6)
+    of_texts = embedding.similarity(TEXTS[:2], TEXTS)
+    assert of_texts.shape == (2, 5) and (of_texts[0, 0], of_texts[1, 1]) == pytest.approx((1, 1))
+    assert of_texts[0, 1] == pytest.approx(of_texts[1, 0], abs=1e-5) != pytest.approx(1, abs=1e-3)
     assert embedding.similarity(TEXTS[0], TEXTS).shape == (5,)
     assert embedding.similarity(TEXTS[0], TEXTS[0]) == pytest.approx(1, abs=1e-5)
     vectors = embedding.sentence_vectors(TEXTS)
-    np.testing.assert_allclose(embedding.similarity(vectors[:2], vectors), found, atol=1e-5)
+    np.testing.assert_allclose(embedding.similarity(vectors[:2], vectors), of_texts, atol=1e-5)
 
 
 def test_search(embedding):
-    found = embedding.search(TEXTS[:2], (text for text in TEXTS), 3)
-    assert [len(each) for each in found] == [3, 3]
-    assert [each[0]['corpus_id'] for each in found] == [0, 1]
-    cosines = embedding.similarity(TEXTS[:2], TEXTS)
-    for row, each in zip(cosines, found):
-        assert [hit['corpus_id'] for hit in each] == np.argsort(-row)[:3].tolist()
-        np.testing.assert_allclose([hit['score'] for hit in each], -np.sort(-row)[:3], atol=1e-5)
+    for count in (1, 3, 9):
+        found = embedding.search(QUERIES, CORPUS, count)
+        order = [[0, 2, 1, 3][:count], [2, 0, 1, 3][:count]]
+        assert [[hit['corpus_id'] for hit in each] for each in found] == order
+        scores = [[row[number] for number in each] for row, each in zip(COSINES, order)]
+        np.testing.assert_allclose([[hit['score'] for hit in each] for each in found], scores, 1e-5)
+    by_texts = embedding.search(TEXTS[:2], (text for text in TEXTS), 3)
+    assert [each[0]['corpus_id'] for each in by_texts] == [0, 1]
+    assert [len(each) for each in by_texts] == [3, 3]
     by_vectors = embedding.search(TEXTS[0], embedding.sentence_vectors(TEXTS), 3)
-    assert [hit['corpus_id'] for hit in by_vectors] == [hit['corpus_id'] for hit in found[0]]
+    assert [hit['corpus_id'] for hit in by_vectors] == [hit['corpus_id'] for hit in by_texts[0]]
 
 
 def search(capsys, *argv):

@@ -6,8 +6,9 @@ import mxnet as mx
 import numpy as np
 import pytest
 from mxnet.gluon import HybridBlock
+from refusals import refuses
 
-from model_zoo.errors import InputError, ZooError
+from model_zoo.errors import ZooError
 from model_zoo.generation import GenerationMixin, generate, stream
 
 DECAY = 0.75
@@ -72,11 +73,15 @@ class ToyLM(GenerationMixin, HybridBlock):
         return scores, ToyState(hidden, state.room - 1)
 
     def log_probs(self, tokens):
-        """Return log-probabilities of the token after `tokens`, by NumPy in double precision."""
+        """Return log-probabilities of the token after `tokens`."""
+        scores = self.scores(tokens)
+        return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+
+    def scores(self, tokens):
+        """Return the scores of the token after `tokens`, by NumPy in double precision."""
         embed, output = (each.data().asnumpy().astype('f8') for each in (self.embed, self.output))
         weights = DECAY ** np.arange(len(tokens))[::-1]
-        scores = output @ (weights @ embed[list(tokens)])
-        return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+        return output @ (weights @ embed[list(tokens)])
 
 
 PROMPTS = [[3, 1, 4], [5], [9, 2, 6, 5, 3, 5]]
@@ -134,6 +139,62 @@ def test_stop_tokens(model):
         assert cut.finish == ('stop' if ends else 'length')
     one, listed = (generate(model, PROMPTS, 12, stop_tokens=s) for s in (min(stop), [min(stop)]))
     assert one == listed
+
+
+# -- scores that are changed -----------------------------------------------------------------------
+
+
+def steered_by_hand(model, prompt, count, options):
+    """The likeliest tokens of those that may follow."""
+    given = {'stop_tokens': [], 'min_length': 0, 'no_repeat_ngram_size': 0, 'bad_words_ids': []}
+    given = {**given, 'sequence_bias': [], 'repetition_penalty': 1.0, **options}
+    words = [(word, -np.inf) for word in given['bad_words_ids']] + given['sequence_bias']
+    text, size, stops = list(prompt), given['no_repeat_ngram_size'], given['stop_tokens']
+    for step in range(count):
+        scores, repeats = model.scores(text), []
+        if size:
+            repeats = [(text[n : n + size], -np.inf) for n in range(len(text) - size + 1)]
+        for word, bias in [*words, *repeats]:
+            if len(word) == 1 or text[1 - len(word) :] == list(word[:-1]):
+                scores[word[-1]] += bias
+        for token in {*text}:  # those of a negative score lose, too
+            scores[token] *= given['repetition_penalty'] ** -np.sign(scores[token])
+        is_early = len(text) < given['min_length']
+        if step < given.get('min_new_tokens', 0) or ('min_new_tokens' not in given and is_early):
+            scores[stops] = -np.inf
+        scores[given.get('suppress_tokens', [])] = -np.inf
+        scores[given.get('begin_suppress_tokens', []) if step == 0 else []] = -np.inf
+        last = step == count - 1 and given.get('forced_eos_token_id')
+        text.append(last or int(scores.argmax()))
+        if text[-1] in stops:
+            break
+    return text[len(prompt) :]
+
+
+STOPS = [0, 2, 4, 6, 8, 10]
+STEERED = [
+    *({'stop_tokens': STOPS, 'min_new_tokens': number} for number in (1, 5)),
+    *({'stop_tokens': STOPS, 'min_length': number} for number in (4, 7, 20)),
+    {'stop_tokens': STOPS, 'min_length': 9, 'min_new_tokens': 2},
+    *({'no_repeat_ngram_size': size} for size in (1, 2, 3)),
+    *({'repetition_penalty': penalty} for penalty in (0.5, 1.5)),
+    {'bad_words_ids': [[7], [3, 1], [1, 4, 1]]},
+    {'sequence_bias': [([5], 2.0), ([9, 2], 4.0), ([1], -3.0)]},
+    {'suppress_tokens': [1, 3], 'begin_suppress_tokens': [5, 6, 7, 8]},
+    {'stop_tokens': [9], 'min_new_tokens': 10, 'forced_eos_token_id': 9},
+]
+
+
+@pytest.mark.parametrize('options', STEERED)
+def test_tokens_that_are_forbidden_or_favoured(model, options):
+    prompts = [[3, 1, 4], [5], [9, 2, 6, 5, 3, 5]]
+    if options.get('no_repeat_ngram_size') == 1:
+        prompts, model = [[3, 1], [5]], ToyLM(vocabulary=20)
+    found = tokens_of(generate(model, prompts, 9, **options))
+    assert found == [[steered_by_hand(model, prompt, 9, options)] for prompt in prompts]
+    assert found != tokens_of(
+        generate(model, prompts, 9, stop_tokens=options.get('stop_tokens', []))
+    )
 
 
 # -- sampling --------------------------------------------------------------------------------------
@@ -279,7 +340,7 @@ def test_a_sliding_window(context):
     'prompts', [[], [[1], []], [1, 2], 'Hello', [[1, 'a']], [[1, 1.5]], [[1, -1]], None]
 )
 def test_bad_prompts(model, prompts):
-    with pytest.raises(InputError):
+    with refuses(says='prompts'):
         generate(model, prompts)
 
 
@@ -307,7 +368,7 @@ def test_beyond_the_context():
     model = ToyLM(context_length=5)
     for function in (generate, stream):  # a stream fails as it is called, not as it is asked
         for given in ((PROMPTS, 1), (PROMPTS[:2], 3)):
-            with pytest.raises(InputError):
+            with refuses(says='slide'):
                 function(model, *given)
     assert not model.calls, 'nothing is run'
     assert len(generate(model, PROMPTS[:2], 2)[0][0].tokens) == 2

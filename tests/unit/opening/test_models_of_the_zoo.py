@@ -8,10 +8,11 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same, flatten
+from refusals import refuses
 from variant_models import write_family
 
 import model_zoo
-from model_zoo.errors import InputError, PretrainedNotFoundError, UnknownNameError
+from model_zoo.errors import PretrainedNotFoundError, UnknownNameError
 from model_zoo.layers.cells import padded_units
 from model_zoo.pretrained import get_entry, list_pretrained, resolve_alias
 from model_zoo.registry import get_family
@@ -178,8 +179,8 @@ def test_a_new_model(saved):
     outputs = flatten(block(WORDS))
     assert outputs[0].shape[:2] == (2, 3) and np.isfinite(outputs[0].asnumpy()).all()
     get(dropout=0)
-    for wrong in ({'num_layers': 1}, {**SMALL, 'num_layer': 2}, {'dropout': 1.5}):
-        with pytest.raises(InputError):
-            get(**wrong)
+    for name, wrong in (('num_layers', {}), ('num_layer', SMALL), ('drop', SMALL)):
+        with refuses(says=name):
+            get(**{**wrong, {'drop': 'dropout'}.get(name, name): 2})
     with pytest.raises(UnknownNameError):
         model_zoo.get_model(saved.model, dataset_name='none')

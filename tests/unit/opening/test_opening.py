@@ -10,6 +10,7 @@ import pytest
 import tiny
 import variant_models
 from json_files import change_json
+from refusals import refuses
 from tokenizers import Tokenizer as Library
 from tokenizers.models import WordLevel
 from variant_models import write_family
@@ -95,9 +96,8 @@ def test_fields_of_a_wrong_type(folder, field, value):
     path = folder / 'config.json'
     path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
     for call in (model_zoo.open_model, lambda f: model_zoo.pipeline('question-answering', f)):
-        with pytest.raises((InputError, UnknownNameError)) as caught:
+        with refuses(says=field, kind=(InputError, UnknownNameError)):
             call(str(folder))
-        assert field in str(caught.value)
 
 
 @pytest.mark.parametrize('number', [2**31, 5_000_000])
@@ -125,7 +125,7 @@ def test_what_is_located_is_passed_on(folder, saved):
     np.testing.assert_array_equal(block(WORDS).asnumpy(), saved(WORDS).asnumpy())
     named = locate(NAME, weights=None, vocab=False)
     assert named.model == NAME and named.path is None
-    with pytest.raises(InputError):  # it has no weights yet, and isn't a new one
+    with refuses(says='bert_6_384_12'):  # it has no weights yet, and isn't a new one
         open_model(named, tokenizer=False)
     found = locate(folder, like='gpt2', weights=None).family, locate(folder, like='bert').family
     assert [family.name for family in found] == ['gpt2', 'bert']
@@ -169,7 +169,7 @@ def test_the_files_tell_the_family(tmp_path, family, format):
             for name in (*VOCAB_NAMES, *BPE_NAMES.values(), 'tokenizer_config.json'):
                 (folder / name).unlink(missing_ok=True)
             if family in ('roberta', 'xlmr') and format != 'native':
-                with pytest.raises(InputError):  # the same weights
+                with refuses(says='config.json'):  # the same weights
                     find_family(folder)
                 continue
         assert find_family(folder).name == family
@@ -179,7 +179,7 @@ def test_the_files_tell_the_family(tmp_path, family, format):
 
 def test_a_family_that_stays_open(tmp_path):
     (tmp_path / 'config.json').write_text(json.dumps({'n_embd': 8, 'n_layer': 1, 'n_head': 2}))
-    with pytest.raises(InputError):
+    with refuses(says='config.json'):
         find_family(tmp_path)
 
 
@@ -207,14 +207,14 @@ def test_vocabularies_and_tasks_that_do_not_fit(folder):
         open_model(folder, 'poetry')
     with pytest.raises(UnknownNameError):
         find_family('bert-colossal')
-    with pytest.raises(InputError):
+    with refuses(says='gpt2'):
         open_model('gpt2', BertModel, weights=False, vocab_file=folder / 'vocab.txt')
     tiny.write_words(folder, ['a', 'cat', 'dog'])
-    with pytest.raises(InputError):
+    with refuses(says=('8', '7')):
         open_model(folder)
     BertModel.from_pretrained(folder)  # which needs none
     (folder / 'vocab.txt').unlink()
-    with pytest.raises(InputError):
+    with refuses(says='tokenizer.json'):
         open_model(folder)
     block, files = open_block(folder)
     assert files.vocab is None and block.own_tokenizer() is None
@@ -239,7 +239,7 @@ def test_exact_weights(folder):
 
 def test_a_configuration_elsewhere(folder, tmp_path):
     os.rename(folder / 'config.json', tmp_path / 'other.json')
-    with pytest.raises(InputError):
+    with refuses(says='config.json'):
         open_model(folder)
     assert open_model(folder, config=tmp_path / 'other.json', family='bert').block.num_labels == 3
     assert open_model(folder, BertModel, config=tmp_path / 'other.json').block.has_pooler
@@ -264,9 +264,9 @@ def test_labels_that_the_caller_names(folder, tmp_path):
     again, _, _ = open_model(folder, 'classification', id2label={0: 'a', 1: 'b', 2: 'c'})
     assert again.config.extras['id2label'] == {'0': 'a', '1': 'b', '2': 'c'}
     for wrong in ({1: 'a'}, {}, ['a'], {'a': 0}):
-        with pytest.raises(InputError):
+        with refuses(says='id2label'):
             open_model(folder, 'classification', id2label=wrong)
-    with pytest.raises(InputError):
+    with refuses(says='id2label'):
         open_model(folder, 'classification', id2label={0: 'a', 1: 'b'}, num_labels=3)
 
 

@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tokenizers
+from refusals import refuses
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from model_zoo.errors import InputError, UnknownNameError
@@ -176,7 +177,7 @@ def test_ids_that_no_token_has(tmp_path):
     tokenizer = FileTokenizer(rust)
     assert len(tokenizer) == 5 and tokenizer.vocab['b'] == 4
     assert tokenizer.encode('b a') == [4, 0] and tokenizer.decode([4, 2, 0]) == 'b a'
-    with pytest.raises(InputError):
+    with refuses(says='pad'):
         tokenizer.encode_batch(['a', 'b b'])
 
 
@@ -192,5 +193,5 @@ def test_bad_input(rust, tokenizer, tmp_path):
         with pytest.raises((InputError, UnknownNameError)):
             call()
     (tmp_path / 'tokenizer.json').write_text('{"version": "1.0"')
-    with pytest.raises(InputError):
+    with refuses(says='tokenizer.json'):
         FileTokenizer.from_pretrained(tmp_path)

@@ -4,17 +4,20 @@ import functools
 import logging
 import os
 import pickle
+import shutil
 import signal
 
 import mxnet as mx
 import numpy as np
 import pytest
 import training_loops
+from killed_jobs import KILLED, in_fork
 from mxnet.gluon import nn
+from refusals import refuses
 from training_loops import Rows, values
 from training_loops import assert_close as assert_equal
 
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import CheckpointError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from model_zoo.training.checkpoint import CheckpointStore
@@ -196,32 +199,25 @@ def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
         state.restore(other, trainer)
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
+def test_killed_anywhere_while_the_only_checkpoint_is_replaced(tmp_path):
+    """Before each change of a file there is a whole one: the old one and, in the end, the new."""
+    loop, folder = trained(tmp_path / 'saved', num_steps=6), tmp_path / 'again'
+    found, status = [], KILLED
+    state = {**CheckpointStore(tmp_path / 'saved').newest().state, 'seconds': 1000.0}
 
+    def save():
+        CheckpointStore(folder, keep=1).save(loop.block, loop.updater.trainer, state, {})
+        return 0
 
-@pytest.mark.parametrize('renamings', [0, 1, 2])
-def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypatch, renamings):
-    trained(tmp_path, num_steps=6, keep=1)
-    (path,) = CheckpointStore(tmp_path).paths()
-    replace, done = os.replace, []
-
-    def stop(source, target):
-        if os.path.isdir(source):
-            if len(done) == renamings:
-                raise Killed
-            done.append(target)
-        replace(source, target)
-        if len(done) == 2:
-            raise Killed
-
-    monkeypatch.setattr(os, 'replace', stop)
-    monkeypatch.setattr(CheckpointStore, '_clean', lambda self: None)  # nobody tidies up then
-    with pytest.raises(Killed):
-        make_loop(tmp_path, num_steps=6, keep=1).run()
-    monkeypatch.undo()
-    assert CheckpointStore(str(tmp_path)).newest().path == path
-    assert os.listdir(tmp_path) == [os.path.basename(path)]
+    while status:
+        shutil.copytree(tmp_path / 'saved', folder)
+        status, _ = in_fork(save, folder, len(found) + 1)
+        store = CheckpointStore(folder)
+        found.append(store.newest().state['seconds'] == 1000)
+        assert status in (0, KILLED)
+        assert sorted(map(os.path.basename, store.paths())) == sorted(os.listdir(folder))
+        shutil.rmtree(folder)
+    assert found == sorted(found) and len(found) > 9 and not found[0] and found[-1]
 
 
 @pytest.mark.parametrize('method', ['replace', 'fsync'])
@@ -236,7 +232,7 @@ def test_a_full_disk_leaves_the_old_checkpoints(tmp_path, monkeypatch, method):
 
     loop = resumed(tmp_path, num_steps=7)
     monkeypatch.setattr(os, method, full)
-    with pytest.raises(InputError):
+    with refuses(says=str(tmp_path)):
         loop.run()
     assert sorted(os.listdir(tmp_path)) == before
     monkeypatch.undo()

@@ -3,9 +3,8 @@
 import copy
 import json
 
-import pytest
+from refusals import refuses
 
-from model_zoo.errors import InputError
 from transfo_xl import TransfoXLConfig
 
 
@@ -45,7 +44,7 @@ def test_file_of_transformers():
 def test_its_own_file_names_the_family(tmp_path):
     path = tmp_path / 'config.json'
     path.write_text('{"model_type": "gpt2", "vocab_size": 100}')
-    with pytest.raises(InputError):
+    with refuses(says='config.json'):
         TransfoXLConfig.from_json_file(str(path))
     TransfoXLConfig().to_json_file(str(path))
     assert json.loads(path.read_text())['model_type'] == 'transfo-xl'

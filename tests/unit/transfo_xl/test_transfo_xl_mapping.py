@@ -1,8 +1,5 @@
 """Transformer-XL's parameters by other programs' names, and the files of its blocks."""
 
-import json
-import logging
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -10,7 +7,7 @@ from arrays import assert_equal, assert_loads
 from transfo_xl_compare import VARIANTS, make_config, unpack
 
 from model_zoo.checkpoint import read_tensors
-from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
+from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
 
 
 def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
@@ -45,37 +42,6 @@ def test_names_of_tensorflow(fixtures, name):
     assert_equal(named, read_tensors(folder / 'model.ckpt')[0])
     training = {'global_step': np.zeros(()), 'transformer/r_r_bias/Adam_1': np.zeros(3)}
     assert_loads(block, 'tensorflow', {**named, **training})
-
-
-@pytest.mark.parametrize('variant', ['shared_biases', 'untied'])
-@pytest.mark.parametrize('form', ['native', 'huggingface'])
-def test_directory(tmp_path, variant, form):
-    block = make(variant)
-    block.save_pretrained(str(tmp_path), format=form)
-    again = TransfoXLLMHeadModel.from_pretrained(str(tmp_path))
-    assert again.config == block.config
-    assert_equal(again.tensors_in('huggingface'), block.tensors_in('huggingface'))
-    if form == 'huggingface':
-        config = json.loads((tmp_path / 'config.json').read_text())
-        assert config['n_token'] == config['vocab_size'] == 40
-        assert config['architectures'] == ['TransfoXLLMHeadModel']
-
-
-@pytest.mark.parametrize('form', ['native', 'huggingface'])
-def test_model_of_a_language_model_and_back(tmp_path, form, caplog):
-    block = make('div_val_1')
-    block.save_pretrained(str(tmp_path / 'task'), format=form)
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        model = TransfoXLModel.from_pretrained(str(tmp_path / 'task'))
-        assert caplog.text == ''
-        words = mx.nd.array([[1, 2, 30]])
-        wanted, _ = block.transformer(words)
-        np.testing.assert_array_equal(model(words)[0].asnumpy(), wanted.asnumpy())
-        model.save_pretrained(str(tmp_path / 'model'), format=form)
-        task = TransfoXLLMHeadModel.from_pretrained(str(tmp_path / 'model'))
-    assert 'softmax.bias1' in caplog.text
-    np.testing.assert_array_equal(task.transformer(words)[0].asnumpy(), wanted.asnumpy())
 
 
 def test_padding_of_the_feed_forward_layer_stays_inside(tmp_path):

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny import SPECIAL
 from toy_data import STORIES
 
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader, Sample
-from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
     ChoiceSettings,
     ChoiceTask,
@@ -71,9 +71,8 @@ BAD = [
 
 @pytest.mark.parametrize('lines, number', BAD)
 def test_bad_files_are_named(tmp_path, lines, number):
-    with pytest.raises(InputError) as caught:
+    with refuses(says=(f'line {number}' if number else 'choices.csv')):
         read_swag(write(tmp_path, *lines))
-    assert (f'line {number}' if number else 'choices.csv') in str(caught.value)
 
 
 @pytest.fixture(scope='module')
@@ -101,7 +100,7 @@ def test_features(tokenizer, caplog):
     assert '2 of 2 examples are longer than 8 tokens' in caplog.text
     (feature,) = encode_swag([example._replace(start='')], tokenizer, 16)
     assert texts(tokenizer, feature) == ['abc[SEP]e', 'abc[SEP]fg']
-    with pytest.raises(InputError):
+    with refuses('max_length'):
         encode_swag([example], tokenizer, 4)
 
 
@@ -172,9 +171,8 @@ BAD_STORIES = [
 
 @pytest.mark.parametrize('lines, place', BAD_STORIES)
 def test_bad_stories_are_named(tmp_path, lines, place):
-    with pytest.raises(InputError) as caught:
+    with refuses(says=place):
         read_story_cloze(write(tmp_path, *lines))
-    assert place in str(caught.value)
 
 
 def test_the_same_examples_are_held_out():
@@ -204,5 +202,5 @@ def test_long_stories_lose_their_ends(max_len, context, ending, expected, caplog
     assert feature.label == 1 and feature.input_ids[0].tolist() == [90, *kept, 91, *end, 92]
     is_cut = len(context + ending) > max_len - 3
     assert is_cut == ('1 of 1 stories are longer than' in caplog.text)
-    with pytest.raises(InputError):
+    with refuses('max_length'):
         encode_stories([story], list, ids, 4)

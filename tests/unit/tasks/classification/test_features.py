@@ -4,10 +4,10 @@ import logging
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny import SPECIAL
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import Example, get_task
 from model_zoo.tokenization.vocab import load_vocab
@@ -61,5 +61,5 @@ def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, c
 @pytest.mark.parametrize(('task', 'least'), [('SST', 3), ('MRPC', 5)])
 def test_max_len_too_small(tokenizer, task, least):
     ClassifierFeatures(tokenizer, get_task(task), least)
-    with pytest.raises(InputError):
+    with refuses('max_length'):
         ClassifierFeatures(tokenizer, get_task(task), least - 1)

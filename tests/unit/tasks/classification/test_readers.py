@@ -4,6 +4,7 @@ import logging
 
 import pytest
 from gluonnlp.data import classification
+from refusals import refuses
 
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.classification_data import (
@@ -108,7 +109,7 @@ def test_folder_of_the_task_or_above_it(tmp_path):
 
 def test_missing_files_and_unknown_segments(tmp_path):
     for folder in (tmp_path, tmp_path / 'nowhere'):
-        with pytest.raises(InputError):
+        with refuses(says='train.tsv'):
             read_examples(get_task('MRPC'), folder)
     with pytest.raises(UnknownNameError):
         read_examples(get_task('MNLI'), tmp_path, 'dev')
@@ -188,9 +189,8 @@ BAD_CUSTOM = [
 
 @pytest.mark.parametrize('content, columns, place', BAD_CUSTOM)
 def test_custom_files_that_cannot_be_used(tmp_path, content, columns, place):
-    with pytest.raises(InputError) as caught:
+    with refuses(says=place):
         infer_labels(custom(tmp_path, content, *columns))
-    assert place in str(caught.value)
 
 
 def test_custom_regression(tmp_path):
@@ -218,13 +218,13 @@ def test_gluonnlp_rows(monkeypatch):
     fake_download(monkeypatch, 'SST', [['good']])
     assert read_examples(get_task('SST'), segment='test') == [Example('0', 'good', None, None)]
     fake_download(monkeypatch, 'SST', [['good', '7']])
-    with pytest.raises(InputError):
+    with refuses(line=0):
         read_examples(get_task('SST'))
 
 
 def test_failed_download_says_how_to_do_without(monkeypatch, capsys):
     fake_download(monkeypatch, 'RTE', UserWarning('the content hash does not match'))
-    with pytest.raises(InputError):
+    with refuses(says='train.tsv'):
         read_examples(get_task('RTE'))
     assert capsys.readouterr().out == ''
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from refusals import refuses
 
-from model_zoo.errors import InputError
 from model_zoo.records import class_names, find_splits
 from model_zoo.tasks.classification import ClassificationSettings, fit_to_rows
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
@@ -63,14 +63,9 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
     assert rows_of(read_examples(task_of(splits['dev']))) == ROWS
     assert infer_labels(task_of(splits['train'], labels=None)).labels == ('neg', 'pos')
     assert class_names(train.rename_column('label', 'x'), 'x') == ['neg', 'pos']
-    several = datasets.Features({**features, 'label': datasets.Sequence(features['label'])})
-    rows = [{**row, 'label': label} for row, label in zip(rows, ([0], [0, 1], []))]
-    datasets.Dataset.from_list(rows, features=several).save_to_disk(str(tmp_path / 'several'))
-    examples = read_examples(task_of(tmp_path / 'several', multi_label=True))
-    assert [each.label for each in examples] == [('neg',), ('neg', 'pos'), ()]  # class 0, too
     without = train.map(lambda row: {'label': -1})
     without.save_to_disk(str(tmp_path / 'none'))
-    with pytest.raises(InputError):
+    with refuses(line=0):
         read_examples(task_of(tmp_path / 'none'))
 
 
@@ -88,14 +83,13 @@ BAD = [
 def test_bad_tables_are_told_with_their_place(tmp_path, name, content, place):
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(InputError) as caught:
+    with refuses(says=place):
         read_examples(task_of(path))
-    assert place in str(caught.value)
 
 
 def test_an_empty_label_is_no_label_of_its_own(tmp_path):
     (tmp_path / 'a.tsv').write_text('first\tsecond\tlabel\na\tb\tpos\na\tb\tneg\na\tb\t\n')
-    with pytest.raises(InputError):
+    with refuses(line=4):
         infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
 
 
@@ -118,5 +112,6 @@ UPDATES = [
 
 @pytest.mark.parametrize('count, given, expected', UPDATES)
 def test_small_data_has_more_updates_unless_they_are_given(count, given, expected):
-    settings = fit_to_rows(ClassificationSettings(**given), count)
+    settings = ClassificationSettings(**given)
+    settings = settings.with_defaults(**fit_to_rows(settings, count))
     assert (settings.epochs, settings.batch_size) == expected

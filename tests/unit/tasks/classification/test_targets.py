@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 from gluonnlp.data import classification
+from refusals import refuses
 
 from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, UnknownNameError
@@ -82,7 +83,7 @@ def test_custom_tasks():
     (layout,) = custom_task(['0'], '2').layouts  # digits from a command line
     assert (layout.text, layout.label, layout.header) == ((0,), 2, False)
     assert custom_task([0], 'y').layouts[0].header
-    with pytest.raises(InputError):
+    with refuses(says='labels'):
         _ = custom_task(['a'], 'y').num_labels
 
 
@@ -96,9 +97,8 @@ IMPOSSIBLE = [
 
 @pytest.mark.parametrize('field, arguments', IMPOSSIBLE)
 def test_impossible_custom_tasks(field, arguments):
-    with pytest.raises(InputError) as caught:
+    with refuses(field):
         custom_task(**arguments)
-    assert caught.value.field == field
 
 
 def test_f1_is_of_the_positive_class():
@@ -192,9 +192,8 @@ WEIGHTS = [(['balanced'], [2, 0, 2 / 3]), (['a=3', 'C=0.5'], [3, 1, 0.5]), (['z=
 def test_class_weights(given, weights):
     target = Classes(('a', 'b', 'c'))
     if weights is None:
-        with pytest.raises(InputError) as caught:
+        with refuses('class_weights'):
             target.class_weights(given, ['a'])
-        assert caught.value.field == 'class_weights'
     else:
         found = target.class_weights(given, ['a', 'c', 'c', 'c'])
         np.testing.assert_allclose(found[[0, 2]], np.array(weights)[[0, 2]])

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 
-from model_zoo.errors import InputError
 from model_zoo.tasks.language_model import BlockLoader
 
 
@@ -42,7 +42,7 @@ def test_the_order_of_blocks_depends_on_seed_and_epoch():
 
 
 def test_a_text_that_is_too_short():
-    with pytest.raises(InputError):
+    with refuses(says='1'):
         BlockLoader(np.arange(1), 4, 1)
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from pretraining_statistics import unmasked
+from refusals import refuses
 from variant_models import MAKERS
 
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 DOCUMENTS = [
@@ -64,5 +64,5 @@ def test_masks_of_whole_words(kind, corpus, tmp_path):
 
 def test_no_pairs_where_a_pair_looks_otherwise(corpus, tmp_path):
     tokenizer = MAKERS['roberta'](tmp_path)[1]
-    with pytest.raises(InputError):
+    with refuses(says='masked_lm_only'):
         SampleMaker(corpus, tokenizer, SampleOptions())

@@ -5,6 +5,7 @@ import os
 
 import pytest
 import tiny_models
+from refusals import refuses
 from tiny import SPECIAL
 
 from bert import BertModel, BertTokenizer
@@ -65,7 +66,7 @@ def test_a_column_of_tags_is_named(tmp_path):
     assert read([{**row, 'pos_tags': tags} for row, tags in zip(rows, TAGS)]) == named
     (tmp_path / 'rows.jsonl').write_text('\n'.join(map(json.dumps, rows)), 'utf-16')
     assert read(str(tmp_path / 'rows.jsonl'), label_column='chunk', encoding='utf-16') == named
-    with pytest.raises(InputError):
+    with refuses(line=0):
         read(rows, label_column='upos')
 
 
@@ -78,9 +79,8 @@ def test_numbers_are_names_or_ordered():
     'row', [(['a', 'b'], ['O', None]), (['a'], [1.5]), (['a', 'b'], ['O']), (['a'], 'O'), ('a', [])]
 )
 def test_bad_rows_are_refused(row):
-    with pytest.raises(InputError) as caught:
+    with refuses(says='row 1'):
         read([(['a'], ['O']), row])
-    assert 'row 1' in str(caught.value)
 
 
 TEXT, SPANS = 'Jo (AT&T) in New York.', [(4, 8, 'ORG'), (13, 21, 'LOC'), (0, 2, 'PER')]
@@ -125,9 +125,8 @@ def test_the_columns_of_files_are_numbers(tmp_path):
     expected = ['O', 'B-PER'], [(['Jo', 'is'], ['B-PER', 'O'])]
     for column in ({'text_column': 1}, {'word_column': '-2', 'label_column': 2}):
         assert read(str(tmp_path / 'in.txt'), **column) == expected
-    with pytest.raises(InputError) as caught:
+    with refuses('label_column'):
         read(str(tmp_path / 'in.txt'), label_column='tags')
-    assert caught.value.field == 'label_column'
 
 
 @pytest.mark.parametrize(('text', 'columns'), [(GERMEVAL, (1, 2)), (CONLLU, (1, 3))])
@@ -141,7 +140,7 @@ def test_comments_ranges_and_empty_nodes(tmp_path, text, columns):
     same = [line.startswith('#') or line == '' for line in text.splitlines()]
     lines = zip(out.read_text().splitlines(), text.splitlines(), same)
     assert all(new == old if same else new.rpartition('\t')[0] == old for new, old, same in lines)
-    with pytest.raises(InputError):
+    with refuses(says='in.tsv'):
         read_conll(path)
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny import SPECIAL
 
 from bert import BertTokenizer
-from model_zoo.errors import InputError
 from model_zoo.inference.entities import has_entities
 from model_zoo.tasks import tagging
 from model_zoo.tasks.tagging import Sentence, encode_sentences, entity_report, score_tags
@@ -99,10 +99,10 @@ def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
 
 
 def test_bad_input(tokenizer):
-    with pytest.raises(InputError):
+    with refuses('max_length'):
         encode([], tokenizer, 2)
     bad = Sentence(('a', 'b', 'c'), ('O', 'O', 'B-LOC'), 7)
-    with pytest.raises(InputError):
+    with refuses(line=9):
         encode([bad], tokenizer, 9)
 
 

@@ -1,0 +1,102 @@
+"""The rows of a set: split into two sets, and encoded as samples."""
+
+import collections
+import copy
+import itertools
+import logging
+
+import numpy as np
+
+from ..batches import Sample
+from ..errors import InputError
+from ..inference.pipeline_base import encode_items
+
+logger = logging.getLogger(__name__)
+
+
+def hold_out(rows, count, seed=0):
+    """Split rows at random, but always in the same way: the remaining and the held-out rows."""
+    return part_rows(rows, set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist()))
+
+
+def stratified(labels, texts, share, seed=0):
+    """Return the numbers of the rows to hold out: a share of all rows, and of those of each label.
+
+    The rows are sorted by their labels, the rarest first, and cut into as many parts as are held
+    out. Of each part the row is taken whose labels lack most. So fewer rows than classes may be
+    held out, which scikit-learn's splitters refuse. No label loses its last row, and equal texts
+    stay on one side.
+
+    Parameters
+    ----------
+    labels : sequence of tuple
+        The labels of each row.
+    texts : sequence
+        Something hashable for each row.
+
+    References
+    ----------
+    Sechidis et al., "On the Stratification of Multi-Label Data", 2011: the rarest label first.
+    """
+    rows, chosen, count = collections.defaultdict(list), set(), int(share * len(labels) + 0.5)
+    for number in np.random.RandomState(seed).permutation(len(labels)).tolist():
+        rows[texts[number]].append(number)
+    names = {text: [label for number in rows[text] for label in labels[number]] for text in rows}
+    left, due = collections.Counter(itertools.chain(*names.values())), collections.Counter()
+    ranks = {label: (found, rank) for rank, (label, found) in enumerate(left.items())}
+    order = sorted(rows, key=lambda text: sorted(map(ranks.get, names[text])))
+    for part in range(count):
+        pool = order[part * len(order) // count : (part + 1) * len(order) // count]
+        for label in itertools.chain(*map(names.get, pool)):
+            due[label] += share
+        while len(chosen) <= part and pool:
+            text = max(pool, key=lambda text: sum(due[label] - 0.5 for label in names[text]))
+            pool.remove(text)
+            lost = collections.Counter(names[text])
+            if all(left[label] > lost[label] for label in lost):
+                chosen.update(rows[text])
+                left.subtract(lost)
+                due.subtract(lost)
+    return chosen
+
+
+def part_rows(rows, chosen):
+    """Return the rows without the chosen numbers, and the chosen ones; lists of the same kind."""
+    parts = copy.copy(rows), copy.copy(rows)  # with their attributes, such as the file
+    for part, is_chosen in zip(parts, (False, True)):
+        part[:] = [row for number, row in enumerate(rows) if (number in chosen) == is_chosen]
+    if not all(parts):
+        problem = f'{len(chosen)} of {len(rows)} rows leaves nothing on one side'
+        raise InputError(problem, field='dev_split')
+    return parts
+
+
+def check_room(max_length, special, texts=1):
+    """Raise InputError if samples have no room for the special tokens and one of each text."""
+    if max_length < special + texts:
+        raise InputError(f'{max_length} must be at least {special + texts}', field='max_length')
+
+
+def warn_if_cut(cut, count, unit, max_length):
+    """Warn of the texts that were cut, if any."""
+    if cut:
+        shown = cut, count, unit, max_length
+        logger.warning('%d of %d %s are longer than %d tokens and lose the rest', *shown)
+
+
+def encode_rows(tokenizer, items, labels, max_length, unit='examples', several=True):
+    """Return the samples of rows, encoded as by a pipeline; the log counts those that were cut.
+
+    Parameters
+    ----------
+    items : sequence of list of (str, str or None)
+        A row's text, and the second one of a pair, or `several` of them.
+    """
+    samples, cut = [], 0
+    for encodings, label in zip(encode_items(tokenizer, items, max_length), labels):
+        ids = tuple(encoding.input_ids for encoding in encodings)
+        types = tuple(encoding.token_types for encoding in encodings)
+        samples.append(Sample(ids, types, label) if several else Sample(ids[0], types[0], label))
+        cut += any(encoding.truncated for encoding in encodings)
+    warn_if_cut(cut, len(items), unit, max_length)
+    return samples
