@@ -117,7 +117,7 @@ def test_a_file_for_another_task(changed, exported, saved):
             model_zoo.pipeline(task, classifier)
     with pytest.raises(InputError, match='logits'):
         BertEmbedding(classifier)
-    with pytest.raises(InputError, match='last_hidden_state'):
+    with pytest.raises(InputError):
         model_zoo.pipeline('text-classification', exported(bert.BertModel))
     found = model_zoo.pipeline(classifier)(TEXTS)
     wanted = model_zoo.pipeline(saved(bert.BertForSequenceClassification, ['bad', 'good']))(TEXTS)
