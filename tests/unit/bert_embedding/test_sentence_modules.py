@@ -12,7 +12,7 @@ import model_zoo
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
 from model_zoo.checkpoint.tensor_files import write_safetensors
-from model_zoo.errors import UnknownNameError, ZooError
+from model_zoo.errors import InputError, UnknownNameError, ZooError
 
 
 @pytest.fixture
