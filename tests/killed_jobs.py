@@ -6,13 +6,7 @@ import sys
 __all__ = ['KILLED', 'in_fork']
 
 #: audit events of operations that change files -> the position of the path
-CHANGES = {
-    'os.rename': 1,
-    'os.remove': 0,
-    'os.mkdir': 0,
-    'os.rmdir': 0,
-    'os.truncate': 0,
-}
+CHANGES = {'os.rename': 1, 'os.remove': 0, 'os.mkdir': 0, 'os.rmdir': 0, 'os.truncate': 0}
 KILLED = 137
 
 

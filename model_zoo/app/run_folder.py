@@ -157,7 +157,9 @@ class RunFolder:
             self._ending.callback(lock.release)
         for name in ('', _MODEL, 'model', 'vocab', 'cache'):
             if os.path.isdir(self.file(name)):
-                remove_leftovers(self.file(name))
+                remove_leftovers(self.file(name), is_ours=True)
+        if os.path.isdir(self.file('checkpoints')):
+            self.checkpoints().clean()
 
     def close(self):
         """Upload what a URL is to have, and let other runs write to the folder."""

@@ -241,7 +241,7 @@ class CheckpointStore:
         files = model_file, optimizer_file, state_file = [os.path.join(part, n) for n in _FILES]
         try:
             with reporting(f'cannot write {final!r}', errors=(OSError, mx.MXNetError)):
-                self._clean()
+                self.clean()
                 os.makedirs(part)
                 block.save_parameters(model_file)
                 tensors, counts = optimizer_tensors(block, trainer)
@@ -254,7 +254,7 @@ class CheckpointStore:
                 os.replace(part, final)
         except BaseException:
             with contextlib.suppress(OSError):  # the disk may be gone
-                self._clean()
+                self.clean()
             raise
         shutil.rmtree(replaced, ignore_errors=True)
         paths = self.paths()
@@ -274,7 +274,7 @@ class CheckpointStore:
 
     def newest(self):
         """The newest whole checkpoint; damaged ones are skipped with a warning."""
-        self._clean()
+        self.clean()
         for path in self.paths():
             try:
                 return Checkpoint(path)
@@ -300,9 +300,9 @@ class CheckpointStore:
     def clear(self):
         """Remove all checkpoints, and what a killed save or removal has left."""
         self.remove(self.paths())
-        self._clean()
+        self.clean()
 
-    def _clean(self):
+    def clean(self):
         """Remove the rest of a killed or failed save, and restore what it had set aside."""
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)

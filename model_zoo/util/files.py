@@ -141,11 +141,11 @@ def _writable_target(path):
     return os.path.realpath(path)
 
 
-def remove_leftovers(folder, of=None):
+def remove_leftovers(folder, of=None, is_ours=False):
     """Remove the temporary files and folders that killed processes have left in a folder.
 
     Those whose process still lives, which holds a lock, stay. `of` has names of what was written;
-    by default all go.
+    by default all go. `is_ours`: no other process writes to the folder.
     """
     for name in os.listdir(folder or '.'):
         leftover = _TEMPORARY.fullmatch(name)
@@ -157,7 +157,7 @@ def remove_leftovers(folder, of=None):
                     state = os.fstat(file.fileno())
                     # its writer may be about to lock it
                     is_new = state.st_size == 0 and not is_folder and state.st_mtime > _now() - 10
-                    if not is_new and _hold(file):
+                    if (is_ours or not is_new) and _hold(file):
                         (shutil.rmtree if is_folder else os.remove)(path)
 
 

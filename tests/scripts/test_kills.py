@@ -2,54 +2,14 @@
 
 import os
 import shutil
-import sys
 
 import pytest
 from contract import CASES
+from killed_jobs import KILLED, in_fork
 from script_runs import assert_same_parameters, load_script, run
 
-#: audit events of operations that change files -> the position of the path
-CHANGES = {'os.rename': 1, 'os.remove': 0, 'os.mkdir': 0, 'os.rmdir': 0, 'os.truncate': 0}
-KILLED = 137
 #: each such operation would take minutes
 EVERY = int(os.environ.get('ZOO_TEST_KILLS', 11))
-
-
-def end_before(number, folder):
-    """End this process before its `number`-th change in a folder; returns the changes so far."""
-    changes = []
-
-    def hook(event, args):
-        if event == 'open':
-            path, changes_it = args[0], args[2] & (os.O_WRONLY | os.O_RDWR)
-        else:
-            path, changes_it = args[CHANGES.get(event, 0)] if event in CHANGES else None, True
-        is_path = isinstance(path, (str, os.PathLike)) and changes_it
-        if is_path and os.fspath(path).startswith(folder):
-            changes.append(path)
-            if len(changes) == number:
-                os._exit(KILLED)
-
-    sys.addaudithook(hook)
-    return changes
-
-
-def in_fork(job, folder, number=None):
-    """Run a job in a fork of this process; returns its exit status and its number of changes."""
-    reader, writer = os.pipe()
-    process = os.fork()
-    if process == 0:
-        status = 1
-        try:
-            changes = end_before(number, str(folder))
-            status = job()
-            os.write(writer, str(len(changes)).encode())
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with open(reader) as file:
-        count = int(file.read() or 0)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), count
 
 
 SHORT = '--batch_size 64 --epochs 1 --ckpt_interval 3'
