@@ -1,5 +1,6 @@
 """ONNX Runtime and OpenVINO as engines: both run a block's ONNX file, also to continue texts."""
 
+import contextlib
 import importlib.metadata
 import logging
 import os
@@ -100,7 +101,7 @@ class OnnxEngine(Engine):
         except CheckpointError as error:
             logger.warning('%s; it is made anew', error)
             for name in (path, sums_path(path)):
-                os.remove(name)
+                pathlib.Path(name).unlink(missing_ok=True)  # another process may do the same
             shutil.rmtree(os.path.join(os.path.dirname(path), 'openvino'), ignore_errors=True)
         return cls(_make_file(block, precision), precision, block)
 
@@ -135,7 +136,8 @@ def _make_file(block, precision):
     path = os.path.join(make_writable_dir(folder), f'{name}.onnx')
     with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
         if os.path.exists(path):
-            os.utime(path)  # it was used
+            with contextlib.suppress(OSError):  # another user's file
+                os.utime(path)  # it was used
         else:
             logger.info('making the ONNX file of this model, once')
             exporter.export_onnx(block, folder, name, block.fuses_in_onnx, precision)

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from time import time as _now
+import time
 
 import filelock
 
@@ -156,7 +156,9 @@ def remove_leftovers(folder, of=None, is_ours=False):
                 with open(os.path.join(path, _LOCK) if is_folder else path, 'rb') as file:
                     state = os.fstat(file.fileno())
                     # its writer may be about to lock it
-                    is_new = state.st_size == 0 and not is_folder and state.st_mtime > _now() - 10
+                    is_new = (
+                        state.st_size == 0 and not is_folder and state.st_mtime > time.time() - 10
+                    )
                     if (is_ours or not is_new) and _hold(file):
                         (shutil.rmtree if is_folder else os.remove)(path)
 

@@ -66,16 +66,17 @@ class Service:
                 return b''.join(parts)
         raise TooLargeError(f'the request is larger than {most} bytes')
 
-    async def respond(self, request, prepare):
+    async def respond(self, request, prepare, threads=None):
         """Respond to a request. Only waiting is done in the event loop.
 
-        ``prepare(body, meter)`` makes its `Call`, or the answer itself, for JSON.
+        ``prepare(body, meter)`` makes its `Call`, or the answer itself, for JSON. It runs in one
+        of `threads`, by default of those that read requests.
         """
         from fastapi.responses import Response, StreamingResponse
 
         loop, meter = asyncio.get_running_loop(), self.meter()
         body = await self._within(self.read(request), meter)
-        submit = (self._one if len(body) > LARGE else self._threads).submit
+        submit = (threads or (self._one if len(body) > LARGE else self._threads)).submit
         call = await self._outputs(request, submit(prepare, body, meter), meter)
         if not isinstance(call, Call):
             return Response(pydantic_core.to_json(call), media_type='application/json')

@@ -1,6 +1,7 @@
 """The server's page in a browser: its files, and the two answers that it alone needs."""
 
 import asyncio
+import concurrent.futures
 import mimetypes
 import pathlib
 
@@ -40,6 +41,8 @@ def add_routes(app, service):
     from fastapi.responses import Response
 
     waiting = asyncio.Semaphore(MOST_WAITING)
+    # each waits for the model; in the threads that read requests they would hold all others
+    threads = concurrent.futures.ThreadPoolExecutor(1, 'attention')
 
     def page_file(name):
         async def answer():
@@ -81,7 +84,7 @@ def add_routes(app, service):
         if waiting.locked():
             raise OverloadedError('too many requests for attention at once: try again later')
         async with waiting:
-            return await service.respond(request, prepare)
+            return await service.respond(request, prepare, threads)
 
 
 def _map(vectors):
