@@ -165,12 +165,12 @@ class Task:
     @property
     def dev_share(self):
         """The share of the training set's rows that is the dev set, or None."""
-        return vars(self.settings).get('dev_split')
+        return self.settings.dev_split
 
     @property
     def lowers(self):
         """Whether texts are lower-cased; None: as the vocabulary says."""
-        return vars(self.settings).get('do_lower_case')
+        return self.settings.do_lower_case
 
     @property
     def trains(self):
@@ -185,7 +185,7 @@ class Task:
     @property
     def score_name(self):
         """Name of the score that compares epochs, of which more is better."""
-        name = vars(self.settings).get('best_by') or self.metric
+        name = self.settings.best_by or self.metric
         return 'negative loss' if name == 'loss' else name
 
     # -- 1. the sets and the model are located
@@ -260,7 +260,7 @@ class Task:
         """
         settings, samples = self.settings, self.encode(rows, tokenizer)
         options = {'pad_val': tokenizer.pad_token_id or 0, **options}
-        options['round_to'] = vars(settings).get('round_to')
+        options['round_to'] = settings.round_to
         if segment == 'train':
             options.update(shuffle=True, workers=self.workers)
             options.update(batch_size=settings.batch_size, batch_tokens=settings.batch_tokens)
@@ -296,7 +296,7 @@ class Task:
 
     def schedule(self, num_steps):
         """Return the learning rate's schedule: number of the update -> rate."""
-        settings, name = self.settings, vars(self.settings).get('lr_schedule', 'linear')
+        settings, name = self.settings, self.settings.lr_schedule
         rates = settings.lr, settings.warmup_ratio, num_steps
         if name in SCHEDULE_NAMES:
             return get_schedule(name, *rates, first_step=1)
