@@ -39,12 +39,6 @@ class PretrainingTrainer(Trainer):
 
     logger_class = PretrainingLogger
 
-    def open_folder(self):
-        settings = self.settings
-        continues = settings.phase2 or settings.start_step
-        trains = self.task.trains and not continues
-        return super().open_folder(trains=trains, verbose=settings.verbose)
-
     def restore(self):
         """Restore what an earlier run, or the first phase, has saved, if the flags say so."""
         settings, loop = self.settings, self.loop

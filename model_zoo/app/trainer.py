@@ -10,7 +10,6 @@ import time
 
 from ..errors import InputError
 from ..inference.engines import make_engine
-from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
 from ..training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
@@ -124,7 +123,7 @@ class Trainer(Callback):
         self.sets = self.encode(rows)
         self.evaluator = self.make_evaluator()
         if self.settings.only_calibration:
-            self.calibrate()
+            calibrate(self)
         elif self.task.trains:
             self.train()
         else:
@@ -144,12 +143,13 @@ class Trainer(Callback):
             task.base = choice.title
         return sources, choice
 
-    def open_folder(self, **options):
+    def open_folder(self):
         """Lock the folder and begin the log; returns the `RunFolder` and the devices."""
         task, settings = self.task, self.settings
         contexts = find_contexts(settings.gpus, task.workers, settings.gpu)
-        options = {'trains': task.trains, 'setup_logging': self._setup_logging, **options}
-        folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, **options)
+        begins = task.trains and not (settings.phase2 or settings.start_step)
+        options = {'verbose': settings.verbose, 'setup_logging': self._setup_logging}
+        folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, trains=begins, **options)
         self._ending.callback(folder.close)
         task.output_dir = folder.path
         return folder, contexts
@@ -222,23 +222,6 @@ class Trainer(Callback):
         names = evaluator.predict(self.folder.path)
         self.folder.write('inference.json', self.settings, dev=report, predictions=names)
         write_eval_results(self.folder.path, report)
-
-    def calibrate(self):
-        """``only_calibration``: write the model in INT8; see `engines.calibrate`."""
-        task, sets = self.task, self.evaluator.sets
-        if not sets:
-            raise InputError('needs a dev set to calibrate with', field='only_calibration')
-
-        prefix, facts = calibrate(
-            self.folder.path,
-            self.settings,
-            self.model,
-            next(iter(sets.values())).loader,
-            lambda forward: Evaluator(task, forward, sets).evaluate(),
-            *(task.name, task.metric),
-        )
-        self.folder.write('calibration.json', self.settings, **facts)
-        write_labels(prefix, task.labels)
 
     # -- a training
 
@@ -351,7 +334,9 @@ class Trainer(Callback):
 
     def path(self, epoch):
         """Return the file of an epoch, counted from 1; its name counts from 0, as GluonNLP's."""
-        names = filter(None, ('model', self.task.prefix, self.task.name))
+        task = self.task
+        prefix = task.family if task.prefix is None else task.prefix
+        names = filter(None, ('model', prefix, task.name))
         return self.folder.file(f'{"_".join(names)}_{epoch - 1}.params')
 
     def on_epoch(self, loop, record):
@@ -378,7 +363,7 @@ class Trainer(Callback):
             chosen = explain_choice(state.epochs, state.best['epoch'], metric)
             logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
         if settings.last_model:
-            self.task.settle(state.epochs[-1]['report'])
+            self.task.settle(self.model, state.epochs[-1]['report'])
             self.save(self.folder.path, format=settings.last_model)
             self._examine()
         self.load_best()
@@ -429,10 +414,10 @@ class Trainer(Callback):
 
     def load_best(self):
         """Give the model the best epoch's parameters, if an epoch has ended."""
-        self.task.fold(self.model)
-        if self.state.best:
-            self.block.load_parameters(self.path(self.state.best['epoch']))
-            self.task.settle(self.state.best['report'])
+        best = self.state.best
+        self.task.settle(self.model, best['report'] if best else {})
+        if best:
+            self.block.load_parameters(self.path(best['epoch']))
 
     def save(self, folder, **options):
         """Write the model as it is, with the names of its classes, and options of `save_trained`.

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ..batches.windows import even_windows
+from ..batches.windows import text_windows
 from ..errors import InputError
 from ..pretrained.sentence_modules import (
     SIMILARITIES,
@@ -147,7 +147,7 @@ class Vectors(Pipeline):
             return [row._replace(about=(encoding, None))]
         if way.long_texts == 'left':
             return [Row(*make(inner[lost:])[:2], (encoding, None), reduce, True)]
-        windows = even_windows(len(inner), room)
+        windows = text_windows(len(inner), room)
         return [Row(*make(inner[w.start : w.stop])[:2], (encoding, w)) for w in windows]
 
     def _joined(self, rows, outputs):

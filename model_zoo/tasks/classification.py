@@ -1,6 +1,6 @@
 """The task of classification and regression: one of the published sets, or the user's own rows.
 
-``get_task`` -> ``read_examples`` -> ``ClassifierFeatures`` -> ``BucketedLoader`` -> the model. What
+``get_task`` -> ``read_examples`` -> ``encode_examples`` -> ``BucketedLoader`` -> the model. What
 is predicted is the data set's target: classes, labels or a number (`model_zoo.tasks.targets`).
 """
 
@@ -30,30 +30,20 @@ from .tables import given_files, write_table
 from .targets import Number
 from .task import Task
 
-__all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
+__all__ = ['ClassificationTask', 'choose_data', 'encode_examples']
 
 logger = logging.getLogger(__name__)
 
 
-class ClassifierFeatures:
-    """Turns a task's examples into samples.
+def encode_examples(examples, tokenizer, task, max_length=128):
+    """Make samples ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair; the log counts cuts.
 
-    These are ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't
-    empty; token types are 0 up to the first ``[SEP]``, and 1 after it.
+    The second text of a pair may be empty. Token types are 0 up to the first ``[SEP]``, then 1.
     """
-
-    def __init__(self, tokenizer, task, max_len=128):
-        check_room(max_len, *((3, 2) if task.is_pair else (2, 1)))
-        self.tokenizer = tokenizer
-        self.task = task
-        self.max_len = max_len
-
-    def __call__(self, examples):
-        """Encode `examples`, and log how many were truncated."""
-        number, pairs = self.task.target.number, [[each.texts] for each in examples]
-        labels = [None if each.label is None else number(each.label) for each in examples]
-        options = self.max_len, f'examples of {self.task.name}', False
-        return encode_rows(self.tokenizer, pairs, labels, *options)
+    check_room(max_length, *((3, 2) if task.is_pair else (2, 1)))
+    number, pairs = task.target.number, [[each.texts] for each in examples]
+    labels = [None if each.label is None else number(each.label) for each in examples]
+    return encode_rows(tokenizer, pairs, labels, max_length, f'examples of {task.name}', False)
 
 
 #: settings of the user's own rows
@@ -127,20 +117,15 @@ class ClassificationTask(Task):
     # -- the sets and the model
 
     def locate(self, given=None):
-        settings, rows = self.settings, {}
-        for name, source in (given or {}).items():
-            if is_path(source):
-                settings = settings.copy(**{f'{name}_file': source})
-            else:
-                rows[name] = keep_rows(source)
-        record, changes = choose_data(settings, rows), {}
+        settings, changes, given = self.settings, {}, (given or {}).items()
+        rows = {name: keep_rows(source) for name, source in given if not is_path(source)}
+        record = choose_data(settings, rows)
         if settings.class_weights is not None and not record.target.has_classes:
             raise InputError(f'needs classes, and {record.name} has numbers', field='class_weights')
         if record.is_custom:
             changes['task_name'] = 'custom'
         if settings.method == 'linear':  # the head is fitted: all else is as after a training
             changes['training_steps'] = 1
-        self.settings = settings
         self.assume(**changes)
         self.record = record if settings.only_inference else infer_labels(record)
         return self.find_sets()
@@ -224,7 +209,7 @@ class ClassificationTask(Task):
                 _rescale(model.classifier, 1 / target.scale, -target.mean / target.scale)
         return model
 
-    def fold(self, model):
+    def settle(self, model, report):
         target = self.target
         if isinstance(target, Number) and not target.is_folded and self.record.is_custom:
             _rescale(model.classifier, target.scale, target.mean)
@@ -235,7 +220,7 @@ class ClassificationTask(Task):
     def stored(self, model):
         record, layer = self.record, model.classifier
         kept = [(each, each.list_data()[0].copy()) for each in (layer.weight, layer.bias)]
-        self.fold(model)
+        self.settle(model, {})
         try:
             yield
         finally:
@@ -248,7 +233,7 @@ class ClassificationTask(Task):
         return {'num_labels': self.record.num_labels, **pooling}
 
     def encode(self, rows, tokenizer):
-        return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
+        return encode_examples(rows, tokenizer, self.record, self.settings.max_length)
 
     def job(self, train):
         target, job = self.target, {'train_file' if self.record.is_custom else 'data_dir': train}

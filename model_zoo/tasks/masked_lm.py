@@ -59,13 +59,8 @@ class MaskedLMTask(TextTask):
         return text or samples, bool(text)
 
     def locate(self, given=None):
-        paths, copies = {}, {}
-        for name, source in (given or {}).items():
-            if is_path(source):
-                paths[f'{name}_file'] = source
-            else:
-                copies[f'{name}_file'] = self.text_file(source, name, '\n\n')
-        self.settings = self.settings.copy(**paths)
+        rows = {name: each for name, each in (given or {}).items() if not is_path(each)}
+        copies = {f'{name}_file': self.text_file(rows[name], name, '\n\n') for name in rows}
         self.assume(**copies)
         settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):

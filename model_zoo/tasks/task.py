@@ -68,6 +68,8 @@ class Task:
         Names of the classes, in the order of their numbers.
     family : str
         The family whose flags select the model.
+    prefix : str or None
+        Prefix of the name in the names of files of parameters; None: `family`.
     unit : str or None
         Name of the rows in the log; None if they aren't counted.
     sample_unit : str
@@ -107,7 +109,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = located = base = output_dir = fitted = own_length = None
+    labels = located = base = output_dir = fitted = own_length = prefix = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -156,11 +158,6 @@ class Task:
         return [name]
 
     # -- names
-
-    @property
-    def prefix(self):
-        """Prefix of the name in the names of files of parameters."""
-        return self.family or ''
 
     @property
     def dev_share(self):
@@ -259,15 +256,12 @@ class Task:
         An update takes `accumulate` batches, on all devices together; `options` are the loader's.
         """
         settings, samples = self.settings, self.encode(rows, tokenizer)
-        options = {'pad_val': tokenizer.pad_token_id or 0, **options}
-        options['round_to'] = settings.round_to
+        size, options['pad_val'] = settings.dev_batch_size, tokenizer.pad_token_id or 0
         if segment == 'train':
-            options.update(shuffle=True, workers=self.workers)
-            options.update(batch_size=settings.batch_size, batch_tokens=settings.batch_tokens)
-        else:
-            options['batch_size'] = settings.dev_batch_size
-        loader = BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
-        return Data(rows, samples, loader)
+            options.update(shuffle=True, workers=self.workers, batch_tokens=settings.batch_tokens)
+            size = settings.batch_size
+        options.update(round_to=settings.round_to, seed=settings.seed, ctx=contexts)
+        return Data(rows, samples, BucketedLoader(samples, size, **options))
 
     def is_labelled(self, rows):
         """Return whether a set can be scored."""
@@ -346,8 +340,8 @@ class Task:
             primary.append(scores[name])
         return float(np.mean(primary)) if primary else 0.0, report
 
-    def settle(self, report):
-        """Learn from the scores, by set, of the epoch whose model is the result."""
+    def settle(self, model, report):
+        """Make a model final whose epoch is the result; `report` has the epoch's scores by set."""
 
     @property
     def target(self):
@@ -395,9 +389,6 @@ class Task:
             None if target.takes_several else target.labels,
             **target.report(labels, outputs),
         )
-
-    def fold(self, model):
-        """Make the model's outputs final, if a training has them in another unit."""
 
     def stored(self, model):
         """Return a context in which the model has the parameters that files get."""
