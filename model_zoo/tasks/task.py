@@ -314,31 +314,28 @@ class Task:
         """
         return predict(forward, data.loader, guard)
 
-    def evaluate(self, evaluator, segments, guard=None):
-        """Score the model on sets, and log the results.
+    def measure(self, evaluator, segment, guard=None):
+        """Score the model on a set, and log the result.
 
         Parameters
         ----------
         evaluator : object
-            ``evaluator.measure(segment, guard) -> (scores, samples per second)``.
+            ``evaluator.scores(segment, guard) -> (scores, samples per second)``.
 
         Returns
         -------
         (float, dict)
-            The mean of `score_name` over the sets (0 if there are none), and segment -> its scores
-            and ``samples_per_second``.
+            The score that compares epochs, and the name of the set -> its scores and
+            ``samples_per_second``.
         """
-        report, primary, name = {}, [], self.score_name
-        for segment in segments:
-            scores, speed = evaluator.measure(segment, guard)
-            shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
-            logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
-            report[segment] = {**scores, 'samples_per_second': speed}
-            if 'loss' in scores:
-                scores = {**scores, 'negative loss': -scores['loss']}
-            UnknownNameError.check('score', name, scores)
-            primary.append(scores[name])
-        return float(np.mean(primary)) if primary else 0.0, report
+        scores, speed = evaluator.scores(segment, guard)
+        shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+        logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
+        report = {segment: {**scores, 'samples_per_second': speed}}
+        if 'loss' in scores:
+            scores['negative loss'] = -scores['loss']
+        UnknownNameError.check('score', self.score_name, scores)
+        return scores[self.score_name], report
 
     def settle(self, model, report):
         """Make a model final whose epoch is the result; `report` has the epoch's scores by set."""
