@@ -351,13 +351,10 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
         counts += batch_counts
         sums += values
     sums = (workers or Workers()).sum(np.concatenate([sums, counts]))
-    means = sums[: objective.num_sums].reshape(-1, len(names)) / np.maximum(sums[-len(names) :], 1)
-    report = {}
-    for metric, row in zip(('loss', 'acc'), means):
-        report.update((f'{term}_{metric}', float(value)) for term, value in zip(names, row))
+    report = objective.named(sums[: objective.num_sums], sums[objective.num_sums :])
     logger.info('Eval %s', formatted_terms(report, losses='.3f', accuracies='.1f'))
     logger.info('Eval cost=%.1fs', time.perf_counter() - started)
-    return -float(means[0].sum()), {'eval': report}
+    return -sum(report[f'{name}_loss'] for name in names), {'eval': report}
 
 
 def formatted_terms(record, losses, accuracies):
