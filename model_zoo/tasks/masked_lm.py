@@ -48,7 +48,7 @@ class MaskedLMTask(TextTask):
     title = 'pre-trained further'
     command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
-    most_batches, shuffles_dev, _objective = None, False, None
+    shuffles_dev, _objective = False, None
     num_processes = property(lambda self: self.settings.num_workers)
 
     def files(self, segment):
@@ -141,8 +141,9 @@ class MaskedLMTask(TextTask):
         return self._objective
 
     def measure(self, evaluator, segment, guard):
-        options = evaluator.sets[segment].loader, self.workers, guard, self.most_batches
-        value, part = evaluate_pretraining(self._objective, *options)
+        options = self.workers, guard, self.settings.max_eval_steps
+        loader = evaluator.sets[segment].loader
+        value, part = evaluate_pretraining(self._objective, loader, *options)
         return value, {'eval' if segment == 'dev' else segment: part['eval']}
 
     def results(self):
@@ -185,7 +186,6 @@ class PretrainingTask(MaskedLMTask):
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
     trains = property(lambda self: bool(self.settings.train_file or self.settings.synthetic_data))
     lowers = property(lambda self: False if self.settings.cased else None)
-    most_batches = property(lambda self: self.settings.max_eval_steps)
     shuffles_dev, _has_epochs = True, False
     num_processes = property(lambda self: self.settings.num_dataset_workers)
 
