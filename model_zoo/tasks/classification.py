@@ -1,6 +1,6 @@
 """The task of classification and regression: one of the published sets, or the user's own rows.
 
-``get_task`` -> ``read_examples`` -> ``encode_examples`` -> ``BucketedLoader`` -> the model. What
+``get_task`` -> ``read_examples`` -> ``ClassifierFeatures`` -> ``BucketedLoader`` -> the model. What
 is predicted is the data set's target: classes, labels or a number (`model_zoo.tasks.targets`).
 """
 
@@ -30,20 +30,30 @@ from .tables import given_files, write_table
 from .targets import Number
 from .task import Task
 
-__all__ = ['ClassificationTask', 'choose_data', 'encode_examples']
+__all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 
 logger = logging.getLogger(__name__)
 
 
-def encode_examples(examples, tokenizer, task, max_length=128):
-    """Make samples ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair; the log counts cuts.
+class ClassifierFeatures:
+    """Turns a task's examples into samples.
 
-    The second text of a pair may be empty. Token types are 0 up to the first ``[SEP]``, then 1.
+    These are ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't
+    empty; token types are 0 up to the first ``[SEP]``, and 1 after it.
     """
-    check_room(max_length, *((3, 2) if task.is_pair else (2, 1)))
-    number, pairs = task.target.number, [[each.texts] for each in examples]
-    labels = [None if each.label is None else number(each.label) for each in examples]
-    return encode_rows(tokenizer, pairs, labels, max_length, f'examples of {task.name}', False)
+
+    def __init__(self, tokenizer, task, max_len=128):
+        check_room(max_len, *((3, 2) if task.is_pair else (2, 1)))
+        self.tokenizer = tokenizer
+        self.task = task
+        self.max_len = max_len
+
+    def __call__(self, examples):
+        """Encode `examples`, and log how many were truncated."""
+        number, pairs = self.task.target.number, [[each.texts] for each in examples]
+        labels = [None if each.label is None else number(each.label) for each in examples]
+        options = self.max_len, f'examples of {self.task.name}', False
+        return encode_rows(self.tokenizer, pairs, labels, *options)
 
 
 #: settings of the user's own rows
@@ -227,7 +237,7 @@ class ClassificationTask(Task):
         return {'num_labels': self.record.num_labels, **pooling}
 
     def encode(self, rows, tokenizer):
-        return encode_examples(rows, tokenizer, self.record, self.settings.max_length)
+        return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def job(self, train):
         target, job = self.target, {'train_file' if self.record.is_custom else 'data_dir': train}

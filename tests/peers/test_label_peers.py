@@ -18,7 +18,7 @@ from script_runs import ROOT, read_json, run
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 import bert
-from model_zoo.tasks.classification import encode_examples
+from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import get_task, read_examples
 
 torch = pytest.importorskip('torch')
@@ -78,8 +78,9 @@ class Rows:
         tiny.write_words(folder, [*words, *(f'##{word}' for word in words)])
         self.tokenizer = bert.BertTokenizer(folder / 'vocab.txt')
         self.labels = [row[-1] for row in rows]
-        examples = read_examples(self.task, folder, self.segment)
-        self.samples = encode_examples(examples, self.tokenizer, self.task, LENGTH)
+        self.samples = ClassifierFeatures(self.tokenizer, self.task, LENGTH)(
+            read_examples(self.task, folder, self.segment)
+        )
 
     def _made_up(self):
         random, labels = np.random.RandomState(5), self.task.labels or (0.5, 2.25, 4.0, 5.0)

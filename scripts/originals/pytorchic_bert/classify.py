@@ -20,7 +20,7 @@ from model_zoo.app import cli
 from model_zoo.app.devices import find_contexts
 from model_zoo.app.trainer import run_task
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import encode_examples
+from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples
 from model_zoo.training.objective import predict
 from model_zoo.training.settings import setting
@@ -102,7 +102,7 @@ class ClassifyTask(PytorchicTask):
         return {'num_labels': self.record.num_labels}
 
     def encode(self, rows, tokenizer):
-        return encode_examples(rows, tokenizer, self.record, self.settings.max_len)
+        return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         data = super().load(segment, rows, tokenizer, contexts, accumulate, num_buckets=1)

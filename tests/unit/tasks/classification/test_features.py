@@ -8,7 +8,7 @@ from refusals import refuses
 from tiny import SPECIAL
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.tasks.classification import encode_examples
+from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import Example, get_task
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -26,7 +26,7 @@ def tokens(feature):
 
 def test_single_texts(tokenizer, caplog):
     examples = [Example('0', 'a b', None, '1'), Example('1', 'c', None, '0')]
-    first, second = encode_examples(examples, tokenizer, get_task('SST'), 8)
+    first, second = ClassifierFeatures(tokenizer, get_task('SST'), 8)(examples)
     assert tokens(first) == '[CLS] a b [SEP]'
     assert first.input_ids.dtype == first.token_types.dtype == np.int32
     assert first.token_types.tolist() == [0, 0, 0, 0]
@@ -37,29 +37,29 @@ def test_single_texts(tokenizer, caplog):
 
 
 def test_pairs_and_regression(tokenizer):
-    options = tokenizer, get_task('STS-B'), 8
-    (feature,) = encode_examples([Example('0', 'a b', 'c', 2.5)], *options)
+    features = ClassifierFeatures(tokenizer, get_task('STS-B'), 8)
+    (feature,) = features([Example('0', 'a b', 'c', 2.5)])
     assert tokens(feature) == '[CLS] a b [SEP] c [SEP]'
     assert feature.token_types.tolist() == [0, 0, 0, 0, 1, 1]
     assert feature.label == 2.5
-    (feature,) = encode_examples([Example('0', 'a', 'c', None)], *options)
+    (feature,) = features([Example('0', 'a', 'c', None)])
     assert feature.label is None
 
 
 def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, caplog):
     examples = [Example('', text, None, '1') for text in ('a b c d', 'a b c', 'a b c d e')]
     with caplog.at_level(logging.WARNING):
-        result = encode_examples(examples, tokenizer, get_task('SST'), 5)
+        result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
     assert [tokens(feature) for feature in result] == ['[CLS] a b c [SEP]'] * 3
     (record,) = caplog.records
     assert '2 of 3 examples of SST are longer than 5 tokens' in record.getMessage()
     pair = Example('0', 'a b c d', 'e d c b', '1')
-    (feature,) = encode_examples([pair], tokenizer, get_task('MRPC'), 7)
+    (feature,) = ClassifierFeatures(tokenizer, get_task('MRPC'), 7)([pair])
     assert tokens(feature) == '[CLS] a b [SEP] e d [SEP]'
 
 
 @pytest.mark.parametrize(('task', 'least'), [('SST', 3), ('MRPC', 5)])
 def test_max_len_too_small(tokenizer, task, least):
-    encode_examples([], tokenizer, get_task(task), least)
+    ClassifierFeatures(tokenizer, get_task(task), least)
     with refuses('max_length'):
-        encode_examples([], tokenizer, get_task(task), least - 1)
+        ClassifierFeatures(tokenizer, get_task(task), least - 1)
