@@ -10,7 +10,9 @@ from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
 from ..errors import CheckpointError, InputError, reporting
 from ..inference.quantization import quantize
+from ..pretrained.labels import write_labels
 from ..util.files import written_together
+from .evaluator import Evaluator
 
 logger = logging.getLogger(__name__)
 
@@ -62,22 +64,23 @@ def _with_types(block, has_types):
     return lambda words, token_types, valid_length: block(words, valid_length)
 
 
-def calibrate(output_dir, settings, model, loader, evaluate, name, metric):
-    """Write the model in INT8; returns the prefix of its files, and its scores before and after."""
-    batches = [batch.inputs for batch in itertools.islice(loader, settings.num_calib_batches)]
-    block = quantize(model, batches, settings.calib_mode, settings.quantized_dtype)
-    model_name = f'model_bert_{name}_quantized_{settings.calib_mode}'
-    prefix = os.path.join(output_dir, model_name)
-    best, report = evaluate(lambda batch: model(*batch.inputs))
+def calibrate(trainer):
+    """``only_calibration``: write a trainer's model in INT8, with its scores before and after."""
+    task, settings, evaluator = trainer.task, trainer.settings, trainer.evaluator
+    model, sets, mode = trainer.model, trainer.evaluator.sets, trainer.settings.calib_mode
+    if not sets:
+        raise InputError('needs a dev set to calibrate with', field='only_calibration')
+    batches = itertools.islice(next(iter(sets.values())).loader, settings.num_calib_batches)
+    block = quantize(model, [batch.inputs for batch in batches], mode, settings.quantized_dtype)
+    best, report = evaluator.evaluate()
     forward = _with_types(block, 'token_types' not in model.unused_inputs)
-    score, int8_report = evaluate(lambda batch: forward(*batch.inputs))
-    with written_together(output_dir) as folder:
-        block.export(os.path.join(folder, model_name))
-    logger.info('%s-symbol.json: %s %.4f, of float32 %.4f', prefix, metric, score, best)
-    return prefix, {
-        'metric': metric,
-        'float32': report,
-        'int8': int8_report,
-        'lost': best - score,
-        'files': [f'{model_name}-0000.params', f'{model_name}-symbol.json'],
-    }
+    score, int8_report = Evaluator(task, lambda batch: forward(*batch.inputs), sets).evaluate()
+    name = f'model_bert_{task.name}_quantized_{mode}'
+    prefix = trainer.folder.file(name)
+    with written_together(trainer.folder.path) as folder:
+        block.export(os.path.join(folder, name))
+    logger.info('%s-symbol.json: %s %.4f, of float32 %.4f', prefix, task.metric, score, best)
+    facts = {'metric': task.metric, 'float32': report, 'int8': int8_report, 'lost': best - score}
+    facts['files'] = [f'{name}-0000.params', f'{name}-symbol.json']
+    trainer.folder.write('calibration.json', settings, **facts)
+    write_labels(prefix, task.labels)

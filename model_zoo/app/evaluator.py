@@ -42,11 +42,22 @@ class Evaluator:
         return kept[segment]
 
     def evaluate(self, guard=None, segments=None):
-        """Score the dev sets, or those named; see `Task.evaluate`."""
-        segments = self.dev_sets if segments is None else self.labelled(*segments)
-        return self._task.evaluate(self, segments, guard)
+        """Score the dev sets, or those named.
 
-    def measure(self, segment, guard=None):
+        Returns
+        -------
+        (float, dict)
+            The mean of the sets' scores that compare epochs (0 if there are no sets), and what
+            `Task.measure` reports of all sets.
+        """
+        values, report = [], {}
+        for segment in self.dev_sets if segments is None else self.labelled(*segments):
+            value, part = self._task.measure(self, segment, guard)
+            values.append(value)
+            report.update(part)
+        return float(np.mean(values)) if values else 0.0, report
+
+    def scores(self, segment, guard=None):
         """Return the scores of a set, and samples per second."""
         data, started = self.sets[segment], time.perf_counter()
         outputs = self.outputs(segment, guard)

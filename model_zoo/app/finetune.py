@@ -20,6 +20,7 @@ import numpy as np
 from ..blocks import weights
 from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
+from ..records import is_path
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from ..util.display import in_number
@@ -127,6 +128,9 @@ def finetune(
     if isinstance(dev, numbers.Real):
         more['dev_split'] = sources.pop('dev')
     sources = {name: source for name, source in sources.items() if source is not None}
+    fields = task_class.settings_class.defaults()
+    paths = {f'{name}_file': source for name, source in sources.items() if is_path(source)}
+    more.update((name, os.fspath(path)) for name, path in paths.items() if name in fields)
     if resume and output_dir is None:
         raise InputError('needs `output_dir`', field='resume')
     if isinstance(model, ZooBlock):

@@ -12,13 +12,11 @@ import mxnet as mx
 import numpy as np
 
 from .. import analysis
-from ..batches import BucketedLoader
 from ..errors import InputError, UnknownNameError
 from ..registry import get_family, list_families
-from ..tasks.classification import ClassificationSettings, ClassifierFeatures, choose_data
-from ..tasks.classification_data import read_examples
-from ..tasks.labels import match_labels
+from ..tasks.classification import ClassificationTask
 from ..tasks.language_model import BlockLoader
+from ..tasks.settings import ClassificationSettings
 from ..tasks.tables import check_files
 from ..tasks.task import save_trained
 from ..util.display import progress
@@ -33,7 +31,7 @@ logger = logging.getLogger('bertology')
 OF_BERT = 'task_name', 'data_dir', 'labels'
 COLUMNS = 'text_columns', 'text_column', 'text_pair_column', 'label_column'
 #: flags that choose the data, as in fine-tuning
-OF_DATA = *OF_BERT, *COLUMNS, 'dev_file', 'header', 'regression', 'encoding'
+OF_DATA = *OF_BERT, *COLUMNS, 'dev_file', 'header', 'regression', 'encoding', 'model_parameters'
 DECODERS = 'gpt', 'gpt2'
 
 
@@ -176,18 +174,17 @@ def _set_length(args, model):
 def _open_classifier(args, ctx):
     """Open BERT with the dev set of a task."""
     given = {name: vars(args)[name] for name in OF_DATA}
-    settings = ClassificationSettings(**given, only_inference=True)
-    task, choice = choose_data(settings), ModelChoice(args)
-    task = match_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
-    head = get_family(args.family).block_class('classification')
-    model, tokenizer = choice.open_task(head, ctx, trains=False, num_labels=task.num_labels)
+    options = {'only_inference': True, 'dev_batch_size': args.batch_size}
+    task, choice = ClassificationTask(ClassificationSettings(**given, **options)), ModelChoice(args)
+    task.locate()
+    task.configure(choice.located)
+    model, tokenizer = task.open(choice, ctx)
     _set_length(args, model)
-    segment = task.dev_segments[0]
-    examples = read_examples(task, args.data_dir, segment)[: args.data_subset]
-    features = ClassifierFeatures(tokenizer, task, args.max_length)(examples)
-    labels = np.array([feature.label for feature in features])
-    loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
-    logger.info('%s, %s: %d examples', task.name, segment, len(examples))
+    task.assume(max_length=args.max_length)
+    segment = task.record.dev_segments[0]
+    rows = task.read(segment, segment)[: args.data_subset]
+    loader, labels = task.load(segment, rows, tokenizer, ctx, 1).loader, task.numbers(rows)
+    logger.info('%s, %s: %d examples', task.name, segment, len(rows))
     target = task.target
     metric = args.metric_name or target.metrics[0]
     UnknownNameError.check(f'`metric_name` of {task.name}', metric, target.metrics)

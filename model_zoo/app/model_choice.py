@@ -56,14 +56,9 @@ class ModelChoice:
         options = {'config': self.config, 'vocab': False, 'like': self._family}
         return locate(self.model, dataset_name=self._args.dataset, weights=None, **options)
 
-    @property
-    def family(self):
-        """The model's `Family`."""
-        return self.located.family
-
     def block_class(self, task):
         """The class of the block for a task of the model, which may be a variant of the family."""
-        return task if isinstance(task, type) else self.family.block_class(task)
+        return task if isinstance(task, type) else self.located.family.block_class(task)
 
     def tokenizer(self, task, do_lower_case=None):
         """The tokenizer that belongs to the model; see `build`."""
@@ -104,7 +99,7 @@ class ModelChoice:
         if self.is_folder:
             weights = True
         elif not self.config:
-            options = {**self.family.fields_of(self.model, self._hparams), **options}
+            options = {**self.located.family.fields_of(self.model, self._hparams), **options}
             if self.vocab_file and weights is True:
                 others = '`from_scratch`, `model_parameters` or `pretrained_parameters`'
                 problem = f'needs {others}: pretrained weights have a vocabulary'

@@ -3,7 +3,7 @@
 import logging
 
 from ..tasks.masked_lm import formatted_terms
-from ..training.callbacks import Profiler, ProgressLogger
+from ..training.callbacks import ProgressLogger
 from ..util.display import in_number
 from .report import plot_curves, write_eval_results
 from .trainer import Trainer
@@ -39,32 +39,37 @@ class PretrainingTrainer(Trainer):
 
     logger_class = PretrainingLogger
 
-    def open_folder(self):
-        settings = self.settings
-        continues = settings.phase2 or settings.start_step
-        trains = self.task.trains and not continues
-        return super().open_folder(trains=trains, verbose=settings.verbose)
+    def restore(self):
+        """Restore what an earlier run, or the first phase, has saved, if the flags say so."""
+        settings, loop = self.settings, self.loop
+        path = loop.resume() if settings.resume else None
+        if path is None and settings.phase2:
+            checkpoint = self.store().at(settings.start_step)
+            checkpoint.restore(loop.block, loop.updater.trainer)
+            loop.state.step = settings.start_step - settings.phase1_num_steps
+            path = checkpoint.path
+        elif path is None and settings.start_step:
+            path = loop.resume(settings.start_step)
+        elif settings.overwrite_output_dir and self.task.workers.rank == 0:
+            loop.store.clear()
+        return path
 
-    def train(self):
-        settings, folder, workers = self.settings, self.folder, self.task.workers
-        store = self._store(settings.phase2)
-        callbacks = [self]
-        if settings.profile and workers.rank == 0:
-            callbacks.append(Profiler(settings.profile))
-        steps, options = settings.training_steps, {'evaluate_interval': settings.eval_interval}
-        loop = self.make_loop(steps, store, callbacks, **options)
-        self._resume(loop, store)
+    def extent(self):
+        settings, workers = self.settings, self.task.workers
         unit, devices = 'tokens' if settings.use_avg_len else 'samples', self.contexts
         size = f'{self.accumulate * workers.size} x {settings.batch_size} {unit}'
         by = f'{in_number(workers.size, "workers")} with {", ".join(map(str, devices))}'
-        logger.info('training: %s of %s, by %s', in_number(steps, 'steps'), size, by)
-        loop.run()
-        if workers.rank == 0:
-            logger.info('Train cost=%.1fs', self.state.seconds)
-            self.save(folder.file('model'))
-            self._results['model'] = 'model'
-            self.write_results()
-            logger.info('the model is in %s', folder.file('model'))
+        return f'{in_number(self.loop.num_steps, "steps")} of {size}, by {by}'
+
+    def write(self):
+        logger.info('Train cost=%.1fs', self.state.seconds)
+        self.save(self.folder.file('model'))
+        self._results['model'] = 'model'
+        self.write_results()
+        logger.info('the model is in %s', self.folder.file('model'))
+
+    def write_so_far(self):
+        """Write nothing: the checkpoint has all."""
 
     def on_epoch(self, loop, record):
         self.write_results()
@@ -75,27 +80,6 @@ class PretrainingTrainer(Trainer):
         if self.state.epochs:
             record = self.state.epochs[-1]
             write_eval_results(self.folder.path, record['report'], record)
-
-    def _store(self, phase2):
-        """The checkpoints of a phase; each phase counts its own steps."""
-        name = 'checkpoints_phase2' if phase2 else 'checkpoints'
-        return self.folder.checkpoints(self.settings.keep_checkpoints, name)
-
-    def _resume(self, loop, store):
-        """Restore what an earlier run has saved, if the flags say so."""
-        settings = self.settings
-        path = loop.resume() if settings.resume else None
-        if path is None and settings.phase2:
-            checkpoint = self._store(phase2=False).at(settings.start_step)
-            checkpoint.restore(loop.block, loop.updater.trainer)
-            loop.state.step = settings.start_step - settings.phase1_num_steps
-            path = checkpoint.path
-        elif path is None and settings.start_step:
-            path = loop.resume(settings.start_step)
-        elif settings.overwrite_output_dir and self.task.workers.rank == 0:
-            store.clear()
-        if path is not None:
-            logger.info('continuing from %s', path)
 
     def infer(self):
         report = self.evaluator.evaluate()[1]

@@ -262,7 +262,7 @@ FEW_EXAMPLES = 50
 def describe_training(trainer):
     """Return the description of a training that `write_report` takes."""
     task, dev = trainer.task, trainer.evaluator.dev_sets
-    mask, own = trainer.tokenizer.mask_token or '', getattr(trainer.settings, 'example', None)
+    mask, own = trainer.tokenizer.mask_token or '', trainer.settings.example
     call = task.call.replace('{mask}', mask)
     sizes = {name: len(data.rows) for name, data in trainer.sets.items() if task.unit}
     return {

@@ -10,10 +10,8 @@ import time
 
 from ..errors import InputError
 from ..inference.engines import make_engine
-from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
-from ..training import settings as kinds
-from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from ..training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
 from ..training.loop import Interrupted, TrainingLoop
 from ..training.updater import freeze_parameters, make_updater
@@ -124,8 +122,8 @@ class Trainer(Callback):
         self.model, self.tokenizer, self.block = self.open(choice)
         self.sets = self.encode(rows)
         self.evaluator = self.make_evaluator()
-        if isinstance(self.settings, kinds.DeploySettings) and self.settings.only_calibration:
-            self.calibrate()
+        if self.settings.only_calibration:
+            calibrate(self)
         elif self.task.trains:
             self.train()
         else:
@@ -136,22 +134,22 @@ class Trainer(Callback):
     def locate(self):
         """Return the sources of the rows of each set, and the `ModelChoice`, or None."""
         task = self.task
-        if isinstance(self.settings, kinds.BackendSettings):
-            task.workers = make_workers(self.settings.comm_backend, self.settings.allreduce_dtype)
+        task.workers = make_workers(self.settings.comm_backend, self.settings.allreduce_dtype)
         sources, choice = task.locate(self._data), None
         if self._opened:
             task.base = type(self._opened[0]).__name__
-        elif isinstance(self.settings, kinds.ModelSettings):
+        elif 'model' in vars(self.settings):
             choice = ModelChoice(self.settings, family=task.family)
             task.base = choice.title
         return sources, choice
 
-    def open_folder(self, **options):
+    def open_folder(self):
         """Lock the folder and begin the log; returns the `RunFolder` and the devices."""
         task, settings = self.task, self.settings
         contexts = find_contexts(settings.gpus, task.workers, settings.gpu)
-        options = {'trains': task.trains, 'setup_logging': self._setup_logging, **options}
-        folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, **options)
+        begins = task.trains and not (settings.phase2 or settings.start_step)
+        options = {'verbose': settings.verbose, 'setup_logging': self._setup_logging}
+        folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, trains=begins, **options)
         self._ending.callback(folder.close)
         task.output_dir = folder.path
         return folder, contexts
@@ -179,17 +177,16 @@ class Trainer(Callback):
             expected = task.model_options().get('num_labels', count)
             if expected != count:
                 raise InputError(f'has {count} outputs for {expected} labels', field='model')
-        elif isinstance(settings, kinds.DeploySettings) and settings.deploy:
+        elif settings.deploy:
             self.contexts = self.contexts[:1]
             model = load_exported(settings.model_prefix, settings.max_length, self.contexts[0])
             tokenizer = choice.tokenizer(task.head, task.lowers)
         else:
             model, tokenizer = task.open(choice, self.contexts)
         block = task.setup(model, tokenizer)
-        if isinstance(settings, kinds.FinetuneSettings) and settings.freeze is not None:
-            layers = settings.freeze
-            layers = model.config.num_layers if layers == 'encoder' else int(layers)
-            freeze_parameters(model, layers)
+        if settings.freeze is not None:
+            whole = settings.freeze == 'encoder'
+            freeze_parameters(model, model.config.num_layers if whole else int(settings.freeze))
         return model, tokenizer, block
 
     def encode(self, rows):
@@ -210,7 +207,7 @@ class Trainer(Callback):
         task, settings = self.task, self.settings
         sets = {name: data for name, data in self.sets.items() if name != 'train'}
         forward = functools.partial(task.forward, self.model)
-        if isinstance(settings, kinds.FinetuneSettings) and settings.engine != 'mxnet':
+        if settings.engine != 'mxnet':
             precision = settings.precision or settings.dtype
             forward = engine_forward(make_engine(self.model, settings.engine, precision))
         return Evaluator(task, forward, sets, self._metrics)
@@ -226,23 +223,6 @@ class Trainer(Callback):
         self.folder.write('inference.json', self.settings, dev=report, predictions=names)
         write_eval_results(self.folder.path, report)
 
-    def calibrate(self):
-        """``only_calibration``: write the model in INT8; see `engines.calibrate`."""
-        task, sets = self.task, self.evaluator.sets
-        if not sets:
-            raise InputError('needs a dev set to calibrate with', field='only_calibration')
-
-        prefix, facts = calibrate(
-            self.folder.path,
-            self.settings,
-            self.model,
-            next(iter(sets.values())).loader,
-            lambda forward: Evaluator(task, forward, sets).evaluate(),
-            *(task.name, task.metric),
-        )
-        self.folder.write('calibration.json', self.settings, **facts)
-        write_labels(prefix, task.labels)
-
     # -- a training
 
     def train(self):
@@ -250,31 +230,42 @@ class Trainer(Callback):
         task, settings, has_dev = self.task, self.settings, bool(self.evaluator.dev_sets)
         if not has_dev and settings.early_stop:
             raise InputError('needs a dev set to compare the epochs on', field='early_stop')
-        if not has_dev:
+        if not has_dev and settings.eval_interval is None:
             logger.info('there is no dev set: the last epoch is the result')
-        store = self.folder.checkpoints(settings.keep_checkpoints) if self._is_kept else None
-        callbacks = [self, *self._callbacks]
-        options = {'early_stop': settings.early_stop, 'num_epochs': self.num_epochs}
-        loop = self.make_loop(self.count_steps(), store, callbacks, **options)
-        if task.workers.rank == 0:
+        self.loop = self.make_loop(self.count_steps())
+        path, is_first = self.restore(), task.workers.rank == 0
+        if path is not None:
+            logger.info('resuming from %s', path)
+        logger.info('%s', task.fitted or f'training: {self.extent()}')
+        try:
+            self.loop.run()
+        except Interrupted:
+            if is_first and self._is_kept:
+                self.write_so_far()
+            raise
+        if is_first:
+            self.write()
+
+    def store(self, phase2=None):
+        """Return the `CheckpointStore` of a phase, which counts its own steps."""
+        name = 'checkpoints_phase2' if phase2 else 'checkpoints'
+        return self.folder.checkpoints(self.settings.keep_checkpoints, name)
+
+    def restore(self):
+        """Make the folder ready, and restore what an earlier run has saved; returns its path."""
+        settings, loop = self.settings, self.loop
+        if self.task.workers.rank == 0:
             self.folder.check_room(self.block, settings, loop.num_steps, self._is_kept)
             if settings.overwrite_output_dir:
                 self.folder.clear()
-        path = loop.resume() if settings.resume else None
-        if path is not None:
-            logger.info('resuming from %s', path)
-        tokens = settings.batch_tokens if isinstance(settings, kinds.BatchTokensSettings) else None
-        size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
-        steps, unit = in_number(loop.num_steps, 'steps'), 'tokens at most' if tokens else 'examples'
-        logger.info('%s', task.fitted or f'training: {steps} of {size} {unit}')
-        try:
-            loop.run()
-        except Interrupted:
-            if task.workers.rank == 0 and self._is_kept:
-                self.write_so_far()
-            raise
-        if task.workers.rank == 0:
-            self.write()
+        return loop.resume() if settings.resume else None
+
+    def extent(self):
+        """Return how long the training is, and the size of an update, for the log."""
+        tokens = self.settings.batch_tokens
+        size = (tokens or self.settings.batch_size) * self.accumulate * self.task.workers.size
+        unit = 'tokens at most' if tokens else 'examples'
+        return f'{in_number(self.loop.num_steps, "steps")} of {size} {unit}'
 
     def count_steps(self):
         """Return the number of updates."""
@@ -294,30 +285,24 @@ class Trainer(Callback):
             logger.warning('only %s: use more `epochs`, or a smaller `batch_size`', few)
         return num_steps
 
-    def make_loop(self, num_steps, store, callbacks, **options):
-        """Return the `TrainingLoop`, with further options of it."""
+    def make_loop(self, num_steps):
+        """Return the `TrainingLoop`."""
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
+        callbacks = [self, *self._callbacks]
+        if settings.profile and task.workers.rank == 0:
+            callbacks.append(Profiler(settings.profile))
         if settings.tensorboard and task.workers.rank == 0:
             callbacks.append(TensorBoardWriter(settings.tensorboard))
         started = time.perf_counter()
         objective = task.objective(self.model, data)
         seconds = time.perf_counter() - started
-        self._results = {
-            'data': described,
-            **task.results(),
-            'description': describe_training(self),
-        }
+        description = describe_training(self)
+        self._results = {'data': described, **task.results(), 'description': description}
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
-        job = Job.of(
-            settings,
-            len(self.contexts),
-            task.draws_updates,
-            class_names=task.labels and list(task.labels),
-            **task.job(described['train']),
-        )
-        self.loop = TrainingLoop(
+        more = {'class_names': task.labels and list(task.labels), **task.job(described['train'])}
+        loop = TrainingLoop(
             self.make_updater(num_steps),
             objective,
             data.loader,
@@ -325,29 +310,33 @@ class Trainer(Callback):
             accumulate=self.accumulate,
             seed=settings.seed,
             log_interval=settings.log_interval,
+            num_epochs=self.num_epochs,
             evaluate=self.evaluator.evaluate if self.evaluator.dev_sets else None,
-            store=store,
-            checkpoint_interval=settings.ckpt_interval if store else None,
-            job=job,
+            evaluate_interval=settings.eval_interval,
+            early_stop=settings.early_stop,
+            store=self.store(settings.phase2) if self._is_kept else None,
+            checkpoint_interval=settings.ckpt_interval if self._is_kept else None,
+            job=Job.of(settings, len(self.contexts), task.draws_updates, **more),
             callbacks=callbacks,
             workers=task.workers,
-            **options,
         )
         if task.fitted is not None:
-            self.state.seconds = seconds
-        return self.loop
+            loop.state.seconds = seconds
+        return loop
 
     def make_updater(self, num_steps):
         """Return the `Updater` of `num_steps` updates."""
-        settings, options, schedule = self.settings, {}, self.task.schedule(num_steps)
-        norm = settings.max_grad_norm if isinstance(settings, kinds.ScheduleSettings) else 1.0
-        if isinstance(settings, kinds.TrainingSettings) and settings.clip_each:
+        settings, schedule = self.settings, self.task.schedule(num_steps)
+        norm, options = settings.max_grad_norm, None
+        if settings.clip_each:
             options, norm = {'max_grad_norm': norm}, None  # the optimizer clips
         return make_updater(settings, self.block, schedule, norm, options=options)
 
     def path(self, epoch):
         """Return the file of an epoch, counted from 1; its name counts from 0, as GluonNLP's."""
-        names = filter(None, ('model', self.task.prefix, self.task.name))
+        task = self.task
+        prefix = task.family if task.prefix is None else task.prefix
+        names = filter(None, ('model', prefix, task.name))
         return self.folder.file(f'{"_".join(names)}_{epoch - 1}.params')
 
     def on_epoch(self, loop, record):
@@ -374,7 +363,7 @@ class Trainer(Callback):
             chosen = explain_choice(state.epochs, state.best['epoch'], metric)
             logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
         if settings.last_model:
-            self.task.settle(state.epochs[-1]['report'])
+            self.task.settle(self.model, state.epochs[-1]['report'])
             self.save(self.folder.path, format=settings.last_model)
             self._examine()
         self.load_best()
@@ -425,10 +414,10 @@ class Trainer(Callback):
 
     def load_best(self):
         """Give the model the best epoch's parameters, if an epoch has ended."""
-        self.task.fold(self.model)
-        if self.state.best:
-            self.block.load_parameters(self.path(self.state.best['epoch']))
-            self.task.settle(self.state.best['report'])
+        best = self.state.best
+        self.task.settle(self.model, best['report'] if best else {})
+        if best:
+            self.block.load_parameters(self.path(best['epoch']))
 
     def save(self, folder, **options):
         """Write the model as it is, with the names of its classes, and options of `save_trained`.
@@ -439,7 +428,7 @@ class Trainer(Callback):
         if task.has_own_head:
             name_labels(self.model, task.trained_for, task.labels)
             tokenizer = copy.copy(tokenizer)
-            length = getattr(self.settings, 'max_length', None) or tokenizer.max_len
+            length = self.settings.max_length or tokenizer.max_len
             tokenizer.max_len = min(length, tokenizer.max_len)
         task.save(folder, self.model, tokenizer, **options)
 

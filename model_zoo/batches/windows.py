@@ -27,13 +27,21 @@ class Window(NamedTuple):
     last: int
 
 
-def even_windows(count, room):
-    """Return the windows of at most `room` pieces over `count` pieces."""
-    # Neighbours overlap by half of their length or more, and the middle of what they share is
-    # where one takes over from the other, so that each piece counts in the window in which the
-    # nearer edge is farthest away ("maximum context" in BERT's run_squad.py).
+def text_windows(count, room, step=None):
+    """Return the windows of at most `room` pieces over `count` pieces.
+
+    With a `step`, they begin at its multiples, and all of their pieces count. Without it they
+    overlap by half of their length or more, and each piece counts in one of them.
+    """
     if count <= room:
         return [Window(0, count, 0, count)]
+    if step is not None:
+        step = min(step, room)  # no gaps
+        spans = [(n, min(n + room, count)) for n in range(0, count - room + step, step)]
+        return [Window(*span, *span) for span in spans]
+    # The middle of what neighbours share is where one takes over from the other, so that each piece
+    # counts in the window in which the nearer edge is farthest away ("maximum context" in BERT's
+    # run_squad.py).
     step = room - room // 2
     number = -(-(count - room) // step) + 1
     starts = [n * (count - room) // (number - 1) for n in range(number)]
@@ -42,18 +50,6 @@ def even_windows(count, room):
         Window(start, start + room, first, last)
         for start, first, last in zip(starts, [0, *turns], [*turns, count])
     ]
-
-
-def split_windows(size, room, stride):
-    """Overlapping windows over a text."""
-    windows, start = [], 0
-    while start < size:
-        length = min(room, size - start)
-        windows.append((start, length))
-        if start + length == size:
-            break
-        start += min(length, stride)
-    return windows
 
 
 def best_windows(windows, size):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..batches.windows import NO_WINDOW, best_windows, spans_within, split_windows
+from ..batches.windows import NO_WINDOW, best_windows, spans_within, text_windows
 from ..errors import InputError
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
@@ -77,7 +77,7 @@ def read_passages(tokenizer, texts, has_words=False):
 
 
 def windows_over(tokenizer, question, passage, length, step=None, overlap=0):
-    """Return the windows over a passage; none if it has no pieces.
+    """Return the windows over a passage.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def windows_over(tokenizer, question, passage, length, step=None, overlap=0):
     if min(room, step) < 1:
         raise InputError(f'there is no room for the {len(question)} tokens of the question')
     head = tokenizer.with_special_tokens(question, [])[2]
-    parts = split_windows(len(passage.ids), room, step)
-    return [Window(question, passage, *part, head) for part in parts]
+    parts = text_windows(len(passage.ids), room, step)
+    return [Window(question, passage, p.start, p.stop - p.start, head) for p in parts]
 
 
 class Answer(NamedTuple):

@@ -131,21 +131,6 @@ class Work(NamedTuple):
         return [row for of_item in self.rows for row in of_item]
 
 
-def encode_items(tokenizer, items, max_length):
-    """Yield the encodings of each item's texts, a list.
-
-    Pipelines encode with this, and tasks whose models they run.
-
-    Parameters
-    ----------
-    items : sequence of list of (str, str or None)
-        The texts of an item's rows, each with the second text of a pair or None.
-    """
-    encodings = tokenizer.encode_pairs(list(itertools.chain.from_iterable(items)), max_length)
-    for item in items:
-        yield list(itertools.islice(encodings, len(item)))
-
-
 class PipelineOptions(CallOptions):
     """Options of a pipeline's calls."""
 
@@ -319,18 +304,16 @@ class Pipeline:
         """The number of tokens that texts are cut at."""
         return self.max_length
 
-    def _encodings(self, pairs, limit):
-        """The encodings of each item's texts, or pairs."""
-        return encode_items(self.tokenizer, pairs, limit)
-
-    def _parts(self, encoding, reduce, options):
-        """The rows of a text, or of a pair."""
-        return [Row(encoding.input_ids, encoding.token_types, None, reduce, encoding.truncated > 0)]
+    def _encode(self, pairs, reduce, options):
+        """Yield the rows of each text, or pair."""
+        for each in self.tokenizer.encode_pairs(pairs, self.max_length):
+            yield [Row(each.input_ids, each.token_types, None, reduce, each.truncated > 0)]
 
     def _rows(self, items, options, meter=None):
         """The rows of each item, a list."""
-        pairs, rows, limit = [[] for _ in items], [], self._limit(options)
-        whole = self.tokenizer if limit == UNLIMITED else None
+        pairs, rows, whole = [[] for _ in items], [], None
+        if meter is not None and self._limit(options) == UNLIMITED:
+            whole = self.tokenizer
         for item, of_item in zip(items, pairs):
             for text, pair in self._pairs(item, options):
                 of_item.append((text, pair))
@@ -341,11 +324,11 @@ class Pipeline:
                     for part in filter(None, (text, pair)):
                         meter.add_text(part, whole)
         reduce = self._reduced and functools.partial(self._reduced, options=options)
-        for encodings in self._encodings(pairs, limit):
-            parts = [self._parts(encoding, reduce, options) for encoding in encodings]
-            rows.append(list(itertools.chain.from_iterable(parts)))
+        made = self._encode(list(itertools.chain.from_iterable(pairs)), reduce, options)
+        for of_item in pairs:
+            rows.append(list(itertools.chain.from_iterable(itertools.islice(made, len(of_item)))))
             if meter is not None:
-                meter.add('max_rows', len(rows[-1]) - len(parts))  # the texts are counted
+                meter.add('max_rows', len(rows[-1]) - len(of_item))  # the texts are counted
                 meter.add('max_tokens', sum(len(row.input_ids) for row in rows[-1]))
         return rows
 
@@ -393,8 +376,8 @@ class Pipeline:
                 tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)
                 if not is_last and tokens < POOL_TOKENS and len(pool) < POOL_ITEMS:
                     continue
-                work = Work(pool, rows, options)
-                flat, pool, rows, tokens = work.all_rows, [], [], 0
+                work, flat = Work(pool, rows, options), [row for of_item in rows for row in of_item]
+                pool, rows, tokens = [], [], 0
                 count, cut = count + len(flat), cut + sum(row.is_cut for row in flat)
                 outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
                 for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):

@@ -10,7 +10,7 @@ from ..batches.windows import NO_WINDOW, spans_within
 from ..errors import InputError
 from ..util.arrays import softmax
 from ..util.fields import AnyText, Count, Fields, Flag, Number, Size
-from .passages import SpanRanker, Window, chosen, encode_whole, read_passages, windows_over
+from .passages import SpanRanker, chosen, encode_whole, read_passages, windows_over
 from .pipeline_base import NUMBER, Pipeline, PipelineOptions, Row
 
 __all__ = ['QuestionAnswering']
@@ -148,7 +148,6 @@ class QuestionAnswering(Pipeline):
         for item, question in zip(items, questions):
             asked = question[: options['question']], passages[item.context]
             windows = windows_over(self.tokenizer, *asked, *options['windows'])
-            windows = windows or [Window(*asked, 0, 0, 0)]
             if meter is not None:
                 meter.add('max_rows', len(windows))
                 meter.add('max_tokens', sum(each.head + 1 + each.length for each in windows))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from ..batches.windows import Window, even_windows, split_windows
+from ..batches.windows import text_windows
 from ..errors import InputError
 from ..tokenization.basic import _is_punctuation
 from ..tokenization.encoding import UNLIMITED
@@ -44,11 +44,7 @@ def token_rows(tokenizer, texts, max_length, stride=None, learned=False, meter=N
         meter.add_text(text, tokenizer)
     encodings, room = tokenizer.encode_pairs(pairs, UNLIMITED, False), max_length - special
     for (text, _), encoding in zip(pairs, encodings):
-        if stride is None:
-            windows = even_windows(len(encoding), room)
-        else:
-            windows = split_windows(len(encoding), room, room - stride) or [(0, 0)]
-            windows = [Window(n, n + length, n, n + length) for n, length in windows]
+        windows = text_windows(len(encoding), room, None if stride is None else room - stride)
         if meter is not None:
             meter.add('max_rows', len(windows))
             meter.add('max_tokens', sum(special + each.stop - each.start for each in windows))

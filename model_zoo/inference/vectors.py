@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ..batches.windows import even_windows
+from ..batches.windows import text_windows
 from ..errors import InputError
 from ..pretrained.sentence_modules import (
     SIMILARITIES,
@@ -136,18 +136,28 @@ class Vectors(Pipeline):
             raise InputError(problem, field='long_texts')
         return UNLIMITED
 
+    def _encode(self, pairs, reduce, way):
+        limit = self._limit(way)
+        texts = [pair for pair in pairs if isinstance(pair[0], str)]  # others are ids
+        encodings = self.tokenizer.encode_pairs(texts, limit)
+        for text, _ in pairs:
+            is_text = isinstance(text, str)
+            encoding = next(encodings) if is_text else self.tokenizer.encoding_of(text, limit)
+            yield self._parts(encoding, reduce, way)
+
     def _parts(self, encoding, reduce, way):
+        """The rows of a text."""
         inner = encoding[self._head : len(encoding) - self._tail]
         room = (self.max_length or UNLIMITED) - self._head - self._tail
         if encoding.truncated and way.long_texts == 'refused':
             raise InputError(f'false: a text has more than {room} tokens', field='truncate')
         make, lost = self.tokenizer.with_special_tokens, len(inner) - room
         if lost <= 0:
-            (row,) = super()._parts(encoding, reduce, way)
-            return [row._replace(about=(encoding, None))]
+            arrays = encoding.input_ids, encoding.token_types
+            return [Row(*arrays, (encoding, None), reduce, encoding.truncated > 0)]
         if way.long_texts == 'left':
             return [Row(*make(inner[lost:])[:2], (encoding, None), reduce, True)]
-        windows = even_windows(len(inner), room)
+        windows = text_windows(len(inner), room)
         return [Row(*make(inner[w.start : w.stop])[:2], (encoding, w)) for w in windows]
 
     def _joined(self, rows, outputs):
@@ -224,11 +234,6 @@ class FeatureExtraction(Vectors):
         if item[: len(head)] == head and item[len(item) - len(tail) :] == tail:
             item = item[len(head) : len(item) - len(tail)]
         return [([*way.prompt, *item], None)]
-
-    def _encodings(self, pairs, limit):
-        texts = [[pair for pair in item if isinstance(pair[0], str)] for item in pairs]
-        for item, encodings in zip(pairs, super()._encodings(texts, limit)):
-            yield encodings or [self.tokenizer.encoding_of(ids, limit) for ids, _ in item]
 
     def _answer_size(self, item, rows, way):
         vectors = sum(len(row.input_ids) for row in rows) if way.vector is None else 1

@@ -261,11 +261,6 @@ class StoryTask(MultipleChoice):
         settings = self.settings
         return settings.dev_split or (None if settings.dev_file else settings.n_valid or None)
 
-    def locate(self, given=None):
-        files = {f'{name}_file': source for name, source in (given or {}).items()}
-        self.settings = self.settings.copy(**files)
-        return super().locate(given)
-
     def read(self, source, segment):
         return read_story_cloze(source, self.settings.encoding)
 

@@ -95,8 +95,7 @@ class ClassificationTask(Task):
     Rows in memory are (text, label), (text, text, label), or without the label; or dicts.
     """
 
-    settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
-    use = 'text-classification'
+    settings_class, use = ClassificationSettings, 'text-classification'
     head, sample_unit = 'classification', 'training examples'
     record = None  # the `DataSet`
 
@@ -127,21 +126,11 @@ class ClassificationTask(Task):
     # -- the sets and the model
 
     def locate(self, given=None):
-        settings, rows = self.settings, {}
-        for name, source in (given or {}).items():
-            if is_path(source):
-                settings = settings.copy(**{f'{name}_file': source})
-            else:
-                rows[name] = keep_rows(source)
-        record, changes = choose_data(settings, rows), {}
+        settings, given = self.settings, (given or {}).items()
+        rows = {name: keep_rows(source) for name, source in given if not is_path(source)}
+        record = choose_data(settings, rows)
         if settings.class_weights is not None and not record.target.has_classes:
             raise InputError(f'needs classes, and {record.name} has numbers', field='class_weights')
-        if record.is_custom:
-            changes['task_name'] = 'custom'
-        if settings.method == 'linear':  # the head is fitted: all else is as after a training
-            changes['training_steps'] = 1
-        self.settings = settings
-        self.assume(**changes)
         self.record = record if settings.only_inference else infer_labels(record)
         return self.find_sets()
 
@@ -224,7 +213,7 @@ class ClassificationTask(Task):
                 _rescale(model.classifier, 1 / target.scale, -target.mean / target.scale)
         return model
 
-    def fold(self, model):
+    def settle(self, model, report):
         target = self.target
         if isinstance(target, Number) and not target.is_folded and self.record.is_custom:
             _rescale(model.classifier, target.scale, target.mean)
@@ -235,7 +224,7 @@ class ClassificationTask(Task):
     def stored(self, model):
         record, layer = self.record, model.classifier
         kept = [(each, each.list_data()[0].copy()) for each in (layer.weight, layer.bias)]
-        self.fold(model)
+        self.settle(model, {})
         try:
             yield
         finally:
@@ -334,7 +323,7 @@ def choose_data(settings, given=types.MappingProxyType({})):
     `given` has the sets that a caller has in memory.
     """
     files = {**given_files(settings, ('train', 'dev', 'test'), settings.dev_split), **given}
-    if settings.task_name not in (None, 'custom'):
+    if settings.task_name != 'custom':
         used = [*(f'{name}_file' for name in files), *filter(settings.is_given, _CUSTOM)]
         if used:
             problem = f'goes with `task_name` custom, not {settings.task_name}'

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..batches import Sample, SampleLoader
 from ..batches.sampling import random_state
-from ..batches.windows import split_windows
+from ..batches.windows import text_windows
 from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class
 from ..tokenization.learn import learn_byte_pairs
@@ -52,8 +52,8 @@ class BlockLoader(SampleLoader):
         tokens = np.asarray(tokens, np.int32)
         if len(tokens) < 2:
             raise InputError(f'a text of {len(tokens)} tokens is too short: two are needed')
-        windows = split_windows(len(tokens), block_size, block_size - 1)
-        blocks = [Sample(tokens[start : start + length]) for start, length in windows]
+        windows = text_windows(len(tokens), block_size, block_size - 1)
+        blocks = [Sample(tokens[window.start : window.stop]) for window in windows]
         super().__init__(blocks, seed=seed, ctx=ctx, workers=workers)
         self._batch_size, self._shuffle = batch_size * self._size, shuffle
 
@@ -169,25 +169,19 @@ class LanguageModelTask(TextTask):
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
     family = trained_for = None
     metric, use, unit = 'loss', 'text-generation', 'tokens'
-    score_name = 'log-likelihood of a token'
+    score_name, _options = 'log-likelihood of a token', {}
     command, call = "zoo generate {folder} 'It was'", "'It was'"
-
-    def __init__(self, settings):
-        super().__init__(settings)
-        self._words, self._options = {}, {}
 
     trains = property(lambda self: self.settings.train_file is not None)
     title = property(lambda self: os.path.basename(self.settings.train_file))
 
     def locate(self, given=None):
-        settings, segments = self.settings, ('train', 'dev', 'test')
-        if given is None:
-            files = settings.train_file, settings.dev_file, settings.test_file
-            given = {name: path for name, path in zip(segments, files) if path is not None}
-        sources = {name: self.text_file(source, name) for name, source in given.items()}
+        named = {name: vars(self.settings)[f'{name}_file'] for name in ('train', 'dev', 'test')}
+        given = {**named, **(given or {})}.items()
+        sources = {name: self.text_file(path, name) for name, path in given if path is not None}
         if not sources:
             raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
-        self.settings = settings.copy(**{f'{name}_file': sources.get(name) for name in segments})
+        self.assume(**{f'{name}_file': path for name, path in sources.items()})
         return sources
 
     def split(self, rows, share):
@@ -240,7 +234,8 @@ class LanguageModelTask(TextTask):
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         settings, train = self.settings, segment == 'train'
         size = settings.batch_size if train else settings.dev_batch_size
-        loader, self._words[segment], tokens = self._reading.load(rows, size, train, contexts)
+        loader, words, tokens = self._reading.load(rows, size, train, contexts)
+        loader.num_words = words
         if train:
             self._train_tokens = len(tokens)
         return Data(tokens, tokens, loader)
@@ -258,8 +253,8 @@ class LanguageModelTask(TextTask):
         return self._reading.loss_sum(batch)
 
     def measure(self, evaluator, segment, guard):
-        loader, words = evaluator.sets[segment].loader, self._words[segment]
-        return evaluate_perplexity(evaluator.forward, loader, words, segment, guard)
+        loader = evaluator.sets[segment].loader
+        return evaluate_perplexity(evaluator.forward, loader, loader.num_words, segment, guard)
 
     def results(self):
         return {'tokens': self._train_tokens, 'vocab_size': self._model.config.vocab_size}

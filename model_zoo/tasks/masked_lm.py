@@ -48,7 +48,7 @@ class MaskedLMTask(TextTask):
     title = 'pre-trained further'
     command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
-    most_batches, shuffles_dev, _objective = None, False, None
+    shuffles_dev, _objective = False, None
     num_processes = property(lambda self: self.settings.num_workers)
 
     def files(self, segment):
@@ -59,13 +59,8 @@ class MaskedLMTask(TextTask):
         return text or samples, bool(text)
 
     def locate(self, given=None):
-        paths, copies = {}, {}
-        for name, source in (given or {}).items():
-            if is_path(source):
-                paths[f'{name}_file'] = source
-            else:
-                copies[f'{name}_file'] = self.text_file(source, name, '\n\n')
-        self.settings = self.settings.copy(**paths)
+        rows = {name: each for name, each in (given or {}).items() if not is_path(each)}
+        copies = {f'{name}_file': self.text_file(rows[name], name, '\n\n') for name in rows}
         self.assume(**copies)
         settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):
@@ -146,8 +141,9 @@ class MaskedLMTask(TextTask):
         return self._objective
 
     def measure(self, evaluator, segment, guard):
-        options = evaluator.sets[segment].loader, self.workers, guard, self.most_batches
-        value, part = evaluate_pretraining(self._objective, *options)
+        options = self.workers, guard, self.settings.max_eval_steps
+        loader = evaluator.sets[segment].loader
+        value, part = evaluate_pretraining(self._objective, loader, *options)
         return value, {'eval' if segment == 'dev' else segment: part['eval']}
 
     def results(self):
@@ -190,7 +186,6 @@ class PretrainingTask(MaskedLMTask):
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
     trains = property(lambda self: bool(self.settings.train_file or self.settings.synthetic_data))
     lowers = property(lambda self: False if self.settings.cased else None)
-    most_batches = property(lambda self: self.settings.max_eval_steps)
     shuffles_dev, _has_epochs = True, False
     num_processes = property(lambda self: self.settings.num_dataset_workers)
 
@@ -356,13 +351,10 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
         counts += batch_counts
         sums += values
     sums = (workers or Workers()).sum(np.concatenate([sums, counts]))
-    means = sums[: objective.num_sums].reshape(-1, len(names)) / np.maximum(sums[-len(names) :], 1)
-    report = {}
-    for metric, row in zip(('loss', 'acc'), means):
-        report.update((f'{term}_{metric}', float(value)) for term, value in zip(names, row))
+    report = objective.named(sums[: objective.num_sums], sums[objective.num_sums :])
     logger.info('Eval %s', formatted_terms(report, losses='.3f', accuracies='.1f'))
     logger.info('Eval cost=%.1fs', time.perf_counter() - started)
-    return -float(means[0].sum()), {'eval': report}
+    return -sum(report[f'{name}_loss'] for name in names), {'eval': report}
 
 
 def formatted_terms(record, losses, accuracies):

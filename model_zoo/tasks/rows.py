@@ -9,7 +9,6 @@ import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError
-from ..inference.pipeline_base import encode_items
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +92,9 @@ def encode_rows(tokenizer, items, labels, max_length, unit='examples', several=T
         A row's text, and the second one of a pair, or `several` of them.
     """
     samples, cut = [], 0
-    for encodings, label in zip(encode_items(tokenizer, items, max_length), labels):
+    made = tokenizer.encode_pairs(list(itertools.chain.from_iterable(items)), max_length)
+    for item, label in zip(items, labels):
+        encodings = list(itertools.islice(made, len(item)))
         ids = tuple(encoding.input_ids for encoding in encodings)
         types = tuple(encoding.token_types for encoding in encodings)
         samples.append(Sample(ids, types, label) if several else Sample(ids[0], types[0], label))

@@ -84,8 +84,11 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
 
     def derived(self):
         values, labels = super().derived(), self.labels
+        values['task_name'] = self.task_name or 'custom'
         if labels is not None and len(labels) == 1:
             values['labels'] = [label.strip() for label in labels[0].split(',')]
+        if self.method == 'linear':  # the head is fitted: all else is as after a training
+            values['training_steps'] = 1
         return values
 
     def check(self):

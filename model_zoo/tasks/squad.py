@@ -131,8 +131,9 @@ class SquadFeatures(collections.abc.Sequence):
         warn_if_cut(cut, len(questions), 'questions', max_query_length)
         self.ranker, self.windows, self._bounds = SpanRanker(tokenizer), [], [0]
         for question, ids in zip(squad, questions):
-            seen = ids[:max_query_length], passages[question.paragraph]
-            windows = windows_over(tokenizer, *seen, max_seq_length, doc_stride)
+            asked, passage = ids[:max_query_length], passages[question.paragraph]
+            windows = windows_over(tokenizer, asked, passage, max_seq_length, doc_stride)
+            windows = windows if len(passage.ids) else []
             if len(windows) > 1 and doc_stride > windows[0].length:
                 room = f'{windows[0].length}, the room beside {question.id!r}'
                 raise InputError(f'{doc_stride} must be at most {room}', field='doc_stride')
@@ -320,7 +321,7 @@ class SquadTask(Task):
         scores = self._scores(data, outputs.at(self._threshold), odds)
         return {**scores, 'threshold': self._threshold} if odds else scores
 
-    def settle(self, report):
+    def settle(self, model, report):
         self._threshold = report.get('dev', {}).get('threshold', self._threshold)
 
     def _scores(self, data, predictions, null_odds=None):

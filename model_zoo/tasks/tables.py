@@ -105,7 +105,7 @@ def segment_files(settings, names, dev_share=None):
     `names` has the names that a segment's file may have in the folder.
     """
     files = given_files(settings, names, dev_share)
-    if vars(settings).get('data_dir') is None:
+    if settings.data_dir is None:
         return files
     found = {}
     for segment, each in names.items():

@@ -68,6 +68,8 @@ class Task:
         Names of the classes, in the order of their numbers.
     family : str
         The family whose flags select the model.
+    prefix : str or None
+        Prefix of the name in the names of files of parameters; None: `family`.
     unit : str or None
         Name of the rows in the log; None if they aren't counted.
     sample_unit : str
@@ -107,7 +109,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = located = base = output_dir = fitted = own_length = None
+    labels = located = base = output_dir = fitted = own_length = prefix = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -158,19 +160,14 @@ class Task:
     # -- names
 
     @property
-    def prefix(self):
-        """Prefix of the name in the names of files of parameters."""
-        return self.family or ''
-
-    @property
     def dev_share(self):
         """The share of the training set's rows that is the dev set, or None."""
-        return vars(self.settings).get('dev_split')
+        return self.settings.dev_split
 
     @property
     def lowers(self):
         """Whether texts are lower-cased; None: as the vocabulary says."""
-        return vars(self.settings).get('do_lower_case')
+        return self.settings.do_lower_case
 
     @property
     def trains(self):
@@ -185,7 +182,7 @@ class Task:
     @property
     def score_name(self):
         """Name of the score that compares epochs, of which more is better."""
-        name = vars(self.settings).get('best_by') or self.metric
+        name = self.settings.best_by or self.metric
         return 'negative loss' if name == 'loss' else name
 
     # -- 1. the sets and the model are located
@@ -259,15 +256,12 @@ class Task:
         An update takes `accumulate` batches, on all devices together; `options` are the loader's.
         """
         settings, samples = self.settings, self.encode(rows, tokenizer)
-        options = {'pad_val': tokenizer.pad_token_id or 0, **options}
-        options['round_to'] = vars(settings).get('round_to')
+        size, options['pad_val'] = settings.dev_batch_size, tokenizer.pad_token_id or 0
         if segment == 'train':
-            options.update(shuffle=True, workers=self.workers)
-            options.update(batch_size=settings.batch_size, batch_tokens=settings.batch_tokens)
-        else:
-            options['batch_size'] = settings.dev_batch_size
-        loader = BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
-        return Data(rows, samples, loader)
+            options.update(shuffle=True, workers=self.workers, batch_tokens=settings.batch_tokens)
+            size = settings.batch_size
+        options.update(round_to=settings.round_to, seed=settings.seed, ctx=contexts)
+        return Data(rows, samples, BucketedLoader(samples, size, **options))
 
     def is_labelled(self, rows):
         """Return whether a set can be scored."""
@@ -296,7 +290,7 @@ class Task:
 
     def schedule(self, num_steps):
         """Return the learning rate's schedule: number of the update -> rate."""
-        settings, name = self.settings, vars(self.settings).get('lr_schedule', 'linear')
+        settings, name = self.settings, self.settings.lr_schedule
         rates = settings.lr, settings.warmup_ratio, num_steps
         if name in SCHEDULE_NAMES:
             return get_schedule(name, *rates, first_step=1)
@@ -320,34 +314,31 @@ class Task:
         """
         return predict(forward, data.loader, guard)
 
-    def evaluate(self, evaluator, segments, guard=None):
-        """Score the model on sets, and log the results.
+    def measure(self, evaluator, segment, guard=None):
+        """Score the model on a set, and log the result.
 
         Parameters
         ----------
         evaluator : object
-            ``evaluator.measure(segment, guard) -> (scores, samples per second)``.
+            ``evaluator.scores(segment, guard) -> (scores, samples per second)``.
 
         Returns
         -------
         (float, dict)
-            The mean of `score_name` over the sets (0 if there are none), and segment -> its scores
-            and ``samples_per_second``.
+            The score that compares epochs, and the name of the set -> its scores and
+            ``samples_per_second``.
         """
-        report, primary, name = {}, [], self.score_name
-        for segment in segments:
-            scores, speed = evaluator.measure(segment, guard)
-            shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
-            logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
-            report[segment] = {**scores, 'samples_per_second': speed}
-            if 'loss' in scores:
-                scores = {**scores, 'negative loss': -scores['loss']}
-            UnknownNameError.check('score', name, scores)
-            primary.append(scores[name])
-        return float(np.mean(primary)) if primary else 0.0, report
+        scores, speed = evaluator.scores(segment, guard)
+        shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+        logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
+        report = {segment: {**scores, 'samples_per_second': speed}}
+        if 'loss' in scores:
+            scores['negative loss'] = -scores['loss']
+        UnknownNameError.check('score', self.score_name, scores)
+        return scores[self.score_name], report
 
-    def settle(self, report):
-        """Learn from the scores, by set, of the epoch whose model is the result."""
+    def settle(self, model, report):
+        """Make a model final whose epoch is the result; `report` has the epoch's scores by set."""
 
     @property
     def target(self):
@@ -395,9 +386,6 @@ class Task:
             None if target.takes_several else target.labels,
             **target.report(labels, outputs),
         )
-
-    def fold(self, model):
-        """Make the model's outputs final, if a training has them in another unit."""
 
     def stored(self, model):
         """Return a context in which the model has the parameters that files get."""

@@ -17,8 +17,7 @@ __all__ = ['TextTask']
 class TextTask(Task):
     """Base of the tasks that learn from a text, which stays in its files; nothing is predicted.
 
-    A subclass has ``measure(evaluator, segment, guard)``, which returns the score of a set, for the
-    comparison of epochs, and its figures by its name.
+    A subclass has its own ``measure``.
     """
 
     predicted = None
@@ -48,13 +47,6 @@ class TextTask(Task):
 
     def is_labelled(self, rows):
         return True
-
-    def evaluate(self, evaluator, segments, guard=None):
-        score, report = 0.0, {}
-        for segment in segments:
-            value, part = self.measure(evaluator, segment, guard)
-            score, report = score if report else value, {**report, **part}
-        return score, report
 
     def predict(self, forward, data, guard=None):
         return None

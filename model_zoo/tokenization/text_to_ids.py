@@ -319,7 +319,7 @@ class TextToIds(Tokens):
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
             texts, longest = [texts for _, texts in part], 0
             flat = [text for pair in texts for text in pair]
-            if max_length is None or max_length >= UNLIMITED or counts_lost:
+            if max_length is None or counts_lost or max(map(len, flat)) <= max_length:
                 pieces = iter(self._pieces(flat))
             else:
                 pieces = iter(self._first_pieces(flat, max_length))

@@ -131,11 +131,7 @@ class UpdateLog:
             'seconds': state.seconds,
         }
         if objective.names != ('loss',):
-            kinds = ('loss', 'acc') if objective.accuracies else ('loss',)
-            for number, name in enumerate(objective.names):
-                for row, kind in enumerate(kinds):
-                    total = sums[row * terms + number][finite].sum()
-                    record[f'{name}_{kind}'] = float(total / counted[number])
+            record.update(objective.named([each[finite].sum() for each in sums], counted))
         if objective.tokens is not None:
             record['tokens_per_second'] = float(tokens.sum()) / seconds
         if scale is not None:

@@ -39,6 +39,13 @@ class Objective(NamedTuple):
         """Number of arrays that `terms` returns."""
         return len(self.names) * (2 if self.accuracies else 1)
 
+    def named(self, sums, counts):
+        """Return the means of the terms' losses and accuracies by name, from their sums."""
+        kinds = ('loss', 'acc')[: 1 + self.accuracies]
+        names = [f'{name}_{kind}' for kind in kinds for name in self.names]
+        means = np.reshape(sums, (-1, len(counts))) / np.maximum(counts, 1)
+        return dict(zip(names, means.ravel().tolist()))
+
     def count(self, batches):
         """Number of things of each term, batch by batch: (batches, terms); None has none."""
         counts = np.zeros((len(batches), len(self.names)))

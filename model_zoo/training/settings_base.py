@@ -132,6 +132,12 @@ class Settings:
     title = 'training'
     #: fields whose defaults are for many rows; few rows have others, by their number
     by_rows = ()
+    # what a run does whose settings lack these fields
+    allreduce_dtype = batch_tokens = best_by = clip_each = comm_backend = data_dir = deploy = None
+    dev_split = do_lower_case = early_stop = eval_interval = example = freeze = None
+    max_eval_steps = max_length = only_calibration = phase2 = profile = round_to = None
+    start_step = verbose = None
+    engine, lr_schedule, max_grad_norm = 'mxnet', 'linear', 1.0
 
     def __init_subclass__(cls, **defaults):
         dataclasses.dataclass(init=False)(cls)

@@ -467,5 +467,5 @@ def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
         steps = f'--num_train_steps={steps}'
         assert run(main, *words, *configuration(world), steps) == 0
     log = capsys.readouterr().err
-    assert 'resuming with training_steps 6, not 4' in log and 'continuing from' in log
+    assert 'resuming with training_steps 6, not 4' in log and 'resuming from' in log
     assert read_json(here / 'pretrained')['training']['steps'] == 6

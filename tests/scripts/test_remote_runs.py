@@ -102,7 +102,7 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
     assert 'add --resume to continue' in said
     machine(monkeypatch, tmp_path / 'another')
     assert run(script, *flags(f'{bucket}/out', 6, '--resume')) == 0
-    assert 'continuing from' in capsys.readouterr().err
+    assert 'resuming from' in capsys.readouterr().err
     assert not left(tmp_path / 'another' / 'cache' / 'runs')
     args = read_json(f'{bucket}/out/results.json')['args']
     assert args['output_dir'] == f'{bucket}/out'

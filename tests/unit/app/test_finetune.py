@@ -1,7 +1,5 @@
 """What the training scripts share: flags, the model they choose, the files of a run."""
 
-import types
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -13,10 +11,11 @@ from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
 from model_zoo.app.arguments import add_settings
 from model_zoo.app.devices import find_contexts
+from model_zoo.app.evaluator import Evaluator
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.report import write_eval_results
 from model_zoo.tasks import settings as kinds
-from model_zoo.tasks.task import Task
+from model_zoo.tasks.task import Data, Task
 from model_zoo.training.settings import ModelSettings, TrainingSettings
 from model_zoo.training.updater import make_updater
 from model_zoo.training.workers import Workers
@@ -76,13 +75,14 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
 
 def test_the_score_is_the_mean_of_the_dev_sets():
     measured = {'one': ({'f1': 0.5, 'loss': 1.0}, 8.0), 'two': ({'f1': 1.0, 'loss': 0.0}, 4.0)}
-    evaluator = types.SimpleNamespace(measure=lambda name, guard: measured[name])
     task = Task(TrainingSettings())
-    task.metric = 'f1'
-    score, report = task.evaluate(evaluator, measured)
+    task.metric, task.is_labelled = 'f1', lambda rows: True
+    evaluator = Evaluator(task, None, dict.fromkeys(measured, Data((), (), None)))
+    evaluator.scores = lambda name, guard: measured[name]
+    score, report = evaluator.evaluate(segments=measured)
     assert score == 0.75
     assert report['two'] == {'f1': 1.0, 'loss': 0.0, 'samples_per_second': 4.0}
-    assert task.evaluate(None, []) == (0.0, {})
+    assert evaluator.evaluate(segments=[]) == (0.0, {})
 
 
 RESULTS = {

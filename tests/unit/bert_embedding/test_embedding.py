@@ -12,7 +12,7 @@ import pytest
 from bert.model import BertModel
 from bert.tokenizer import BertTokenizer
 from bert_embedding import BertEmbedding
-from model_zoo.batches.windows import even_windows
+from model_zoo.batches.windows import text_windows
 
 
 @pytest.fixture(scope='module')
@@ -100,7 +100,7 @@ def test_long_sentence_is_embedded_in_windows(tiny, tiny_dir, caplog):
     tokens, vectors = tiny(['a b', sentence, 'c'])[1]
     assert tokens == sentence.split()
     assert len(vectors) == 70
-    windows = even_windows(70, 30)
+    windows = text_windows(70, 30)
     assert len(windows) > 2
     edges = []
     for window in windows:

@@ -9,7 +9,7 @@ import toy_data
 from refusals import refuses
 
 from bert import BertTokenizer
-from model_zoo.batches.windows import best_windows, split_windows
+from model_zoo.batches.windows import best_windows, text_windows
 from model_zoo.errors import InputError
 from model_zoo.tasks.squad import SquadFeatures, encode_squad, find_answers, read_squad
 
@@ -109,10 +109,11 @@ def test_answers_to_recorded_scores_on_real_paragraphs(fixtures, data_dir, versi
 
 
 def test_windows_cover_a_text():
-    assert split_windows(0, 10, 5) == []
-    assert split_windows(10, 10, 5) == [(0, 10)]
-    assert split_windows(17, 10, 5) == [(0, 10), (5, 10), (10, 7)]
-    assert split_windows(12, 5, 100) == [(0, 5), (5, 5), (10, 2)]  # no gaps, whatever the stride
+    assert [each[:2] for each in text_windows(0, 10, 5)] == [(0, 0)]
+    assert [each[:2] for each in text_windows(10, 10, 5)] == [(0, 10)]
+    assert [each[:2] for each in text_windows(17, 10, 5)] == [(0, 10), (5, 15), (10, 17)]
+    # no gaps, whatever the step
+    assert [each[:2] for each in text_windows(12, 5, 100)] == [(0, 5), (5, 10), (10, 12)]
     best = best_windows([(0, 10), (5, 10), (10, 7)], 17)
     # piece 7 has two pieces at its shorter side in two windows as long, and takes the first one;
     # piece 12 too, and takes the longer one
