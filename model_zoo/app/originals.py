@@ -223,7 +223,7 @@ def training_main(settings_class, task, doc, name, trainer='trainer.Trainer'):
 # -- scripts --------------------------------------------------------------------------------------
 
 
-_LAST = '--train_batch_size=32 --last_model=pytorch_pretrained_bert'
+_LAST = '--train_batch_size=32 --epochs=3 --last_model=pytorch_pretrained_bert'
 _BERTADAM = f'{_LAST} --clip_each'
 _SAMPLES = '--max_length=128 --max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false --as_estimator --lr=5e-5'

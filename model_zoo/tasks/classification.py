@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import functools
 import logging
-import math
 import os
 import types
 
@@ -59,28 +58,6 @@ class ClassifierFeatures:
 #: settings of the user's own rows
 _COLUMNS = 'text_columns', 'text_column', 'label_column', 'header'
 _CUSTOM = (*_COLUMNS, 'regression', 'multi_label', 'dev_split', 'skip_empty')
-FEW_ROWS, ENOUGH_UPDATES, MOST_EPOCHS = 2000, 120, 20
-
-
-def fit_to_rows(settings, count):
-    """Return settings for `count` rows of the user's own, by name; what is given stays.
-
-    GluonNLP's 3 epochs in batches of 32 are too few updates for a few hundred rows. Up to
-    `FEW_ROWS` there are smaller batches, and about `ENOUGH_UPDATES` updates.
-    """
-    if count > FEW_ROWS or settings.method == 'linear':
-        return {}
-    size, chosen = settings.batch_size, {}
-    if settings.batch_tokens is not None:
-        size = max(1, settings.batch_tokens // settings.max_length)
-    elif not settings.is_given('batch_size'):
-        size = chosen['batch_size'] = 8 if count < 100 else 16
-    if settings.given.isdisjoint(['epochs', 'training_steps']):
-        examples = ENOUGH_UPDATES * size * (settings.accumulate or 1)
-        chosen['epochs'] = min(MOST_EPOCHS, max(3, math.ceil(examples / count)))
-    for name, value in chosen.items():
-        logger.info('%d rows: `%s` %d, unless given', count, name, value)
-    return chosen
 
 
 def _rescale(layer, scale, mean):
@@ -101,6 +78,7 @@ class ClassificationTask(Task):
 
     name = property(lambda self: self.record.name)
     trained_for = name
+    fits_rows = property(lambda self: self.record.is_custom and self.settings.method != 'linear')
     metric = property(lambda self: self.target.metrics[0])
     labels = property(lambda self: self.record.labels)
     target = property(lambda self: self.record.target)
@@ -157,12 +135,7 @@ class ClassificationTask(Task):
         self.record = match_labels(self.record, located, settings.labels, **options)
 
     def resume(self, job):
-        # version 0.3 had other defaults for rows of the user's own
-        totals, given = {'epochs', 'training_steps'}, self.settings.given
-        if self.record.is_custom:
-            names = {'batch_size', *(totals if given.isdisjoint(totals) else ())} - given
-            old = {name: job[name] for name in names if job.get(name) is not None}
-            self.assume(**old)
+        super().resume(job)
         if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
             self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it
@@ -185,10 +158,8 @@ class ClassificationTask(Task):
         return part_rows(rows, stratified(labels, texts, share, self.settings.seed))
 
     def prepare(self, rows):
-        if self.record.is_custom and 'train' in rows:
-            self.assume(**fit_to_rows(self.settings, len(rows['train'])))
-            if not self.target.has_classes:
-                self._set_target(self.target.fit([row.label for row in rows['train']]))
+        if self.record.is_custom and 'train' in rows and not self.target.has_classes:
+            self._set_target(self.target.fit([row.label for row in rows['train']]))
         known = {row.texts for row in rows.get('train', ())}
         for name in filter(lambda name: name.startswith('dev'), rows):
             dev = rows[name]

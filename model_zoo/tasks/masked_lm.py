@@ -22,8 +22,10 @@ from ..training.objective import Objective
 from ..training.workers import Workers
 from .pretraining.files import epoch_of, is_tfrecord, read_shard
 from .pretraining.loaders import PretrainingLoader, SyntheticLoader
+from .pretraining.processes import result_of
 from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import SampleOptions, describe_files, matching_files
+from .rows import FEW_ROWS
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
 from .tables import check_files
 from .task import Data
@@ -99,6 +101,8 @@ class MaskedLMTask(TextTask):
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
+        if segment == 'train' and self.fits_rows:
+            self.fit_to_rows(count_samples(source, self.settings.seed))
         size, options = self.batching(segment, accumulate)
         if segment == 'train':
             options = {**options, 'accumulate': accumulate, 'seed': self.settings.seed}
@@ -148,6 +152,18 @@ class MaskedLMTask(TextTask):
 
     def results(self):
         return {}
+
+
+def count_samples(source, seed):
+    """Return the number of samples of epoch 0; of a long text at least more than `FEW_ROWS`."""
+    histogram, count = source.histogram_of(0), 0
+    if histogram is not None:
+        return int(histogram.sum())
+    for part in source.parts(0):
+        count += result_of(source.read(part, 0, seed)).count
+        if count > FEW_ROWS:
+            break
+    return count
 
 
 def make_sample_options(settings, next_sentence):

@@ -4,6 +4,7 @@ import collections
 import copy
 import itertools
 import logging
+import math
 
 import numpy as np
 
@@ -68,6 +69,30 @@ def part_rows(rows, chosen):
         problem = f'{len(chosen)} of {len(rows)} rows leaves nothing on one side'
         raise InputError(problem, field='dev_split')
     return parts
+
+
+FEW_ROWS, ENOUGH_UPDATES, MOST_EPOCHS = 2000, 120, 20
+
+
+def fit_to_rows(settings, count):
+    """Return settings for `count` rows of the user's own, by name; what is given stays.
+
+    The originals' few epochs in large batches are too few updates for a few hundred rows. Up to
+    `FEW_ROWS` there are smaller batches, and about `ENOUGH_UPDATES` updates.
+    """
+    if count > FEW_ROWS:
+        return {}
+    size, chosen = settings.batch_size, {}
+    if settings.batch_tokens is not None:
+        size = max(1, settings.batch_tokens // settings.max_length)
+    elif not settings.is_given('batch_size'):
+        size = chosen['batch_size'] = 8 if count < 100 else 16
+    if settings.given.isdisjoint(['epochs', 'training_steps']):
+        examples = ENOUGH_UPDATES * size * (settings.accumulate or 1)
+        chosen['epochs'] = min(MOST_EPOCHS, max(settings.epochs, math.ceil(examples / count)))
+    for name, value in chosen.items():
+        logger.info('%d rows: `%s` %d, unless given', count, name, value)
+    return chosen
 
 
 def check_room(max_length, special, texts=1):

@@ -49,7 +49,7 @@ NUM_BUCKETS = 10
 class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=5e-5):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
-    title, by_rows = 'task', ('epochs', 'batch_size')
+    title = 'task'
 
     task_name: str | None = setting(None, 'such as MRPC; custom for files of your own', 'usual')
     text_columns: list[str] | None = setting(
@@ -285,7 +285,7 @@ class MaskedLMSettings(
 ):
     """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
 
-    title = 'data'
+    title, by_rows = 'data', ('epochs', 'batch_size')
 
     pregenerated_data: str | None = setting(
         None, 'instead of `train_file`: .npz or epoch_N.json, or their folder', 'usual'

@@ -18,7 +18,7 @@ from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.choices import SCHEDULE_NAMES
-from .rows import hold_out
+from .rows import fit_to_rows, hold_out
 from .scores import error_analysis
 from .tables import segment_files, write_table
 from .targets import Classes
@@ -109,7 +109,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python = ('test',), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = located = base = output_dir = fitted = own_length = prefix = None
+    labels = located = base = output_dir = fitted = own_length = prefix = _resumed = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -185,6 +185,11 @@ class Task:
         name = self.settings.best_by or self.metric
         return 'negative loss' if name == 'loss' else name
 
+    @property
+    def fits_rows(self):
+        """Whether few rows get other `epochs` and `batch_size`, unless these are given."""
+        return bool(self.settings.by_rows)
+
     # -- 1. the sets and the model are located
 
     def locate(self, given=None):
@@ -225,6 +230,10 @@ class Task:
         names = job.get('class_names')
         if names and self.labels and sorted(names) == sorted(self.labels):
             self.labels = names
+        # earlier versions had other defaults for few rows
+        totals, given = {'epochs', 'training_steps'}, self.settings.given
+        names = {'batch_size', *(totals if given.isdisjoint(totals) else ())} - given
+        self._resumed = {name: job[name] for name in names if job.get(name) is not None}
 
     # -- 3. the model is opened
 
@@ -250,11 +259,18 @@ class Task:
 
     # -- 4. `encode` is called for each set
 
+    def fit_to_rows(self, count):
+        """Choose the updates for `count` rows to train on, or those of the run that is resumed."""
+        if self.fits_rows:
+            self.assume(**(self._resumed or fit_to_rows(self.settings, count)))
+
     def load(self, segment, rows, tokenizer, contexts, accumulate, **options):
         """Return the `Data` of a set: by default its samples of `encode` in a `BucketedLoader`.
 
         An update takes `accumulate` batches, on all devices together; `options` are the loader's.
         """
+        if segment == 'train':
+            self.fit_to_rows(len(rows))
         settings, samples = self.settings, self.encode(rows, tokenizer)
         size, options['pad_val'] = settings.dev_batch_size, tokenizer.pad_token_id or 0
         if segment == 'train':

@@ -241,7 +241,7 @@ class FinetuneSettings(
 ):
     """Fine-tuning of BERT on examples of different lengths."""
 
-    title = 'task'
+    title, by_rows = 'task', ('epochs', 'batch_size')
 
     round_to: Count | None = setting(None, 'pad batches to multiples of this length')
     lr_schedule: str = setting(

@@ -133,6 +133,28 @@ def test_the_best_epoch_by_any_score_and_early_stopping(folder):
         train(folder, best_by='bleu')
 
 
+FEW = {
+    'text-classification': ('a b', 'yes'),
+    'token-classification': (['a', 'b'], ['X', 'O']),
+    'question-answering': ('a b', 'c d', 'd', 2),
+    'multiple-choice': ('a', ['b', 'c d'], 1),
+    'sentence-similarity': ('a b', 'b a', 0.5),
+    'fill-mask': 'a b c d\na a b',
+}
+
+
+@pytest.mark.parametrize('task', FEW)
+def test_few_rows_get_more_updates_unless_they_are_given(folder, task, tmp_path):
+    rows = [FEW[task]] * 7 + ROWS[3:4] * (task == 'text-classification')
+    found = {}
+    for name, given in (('none', {}), ('epochs', {'epochs': 2}), ('size', {'batch_size': 2})):
+        options = {'max_length': 12, 'seed': 1, 'output_dir': tmp_path / name, **given}
+        options.update({'max_query_length': 4} if task == 'question-answering' else {})
+        settings = model_zoo.finetune(folder, task, rows, **options).task.settings
+        found[name] = settings.epochs, settings.batch_size
+    assert found == {'none': (20, 8), 'epochs': (2, 8), 'size': (20, 2)}
+
+
 def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(folder, caplog):
     train(folder)
     assert 'only 4 updates' in caplog.text

@@ -6,8 +6,9 @@ import pytest
 from refusals import refuses
 
 from model_zoo.records import class_names, find_splits
-from model_zoo.tasks.classification import ClassificationSettings, fit_to_rows
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
+from model_zoo.tasks.rows import fit_to_rows
+from model_zoo.tasks.settings import ClassificationSettings, SentenceSettings, TaggingSettings
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
 CSV = 'first,label,second\n"good, ""really""",pos,a b\n"bad\nfilm",neg,c\n\n天,pos,d\n'
@@ -104,7 +105,7 @@ def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):
 UPDATES = [
     *((60, {}, (16, 8)), (300, {}, (7, 16)), (1500, {}, (3, 16)), (5000, {}, (3, 32))),
     *((300, {name: 3}, (3, 16)) for name in ('epochs', 'training_steps')),
-    *((300, {'epochs': 3, 'batch_size': 32}, (3, 32)), (300, {'method': 'linear'}, (3, 32))),
+    (300, {'epochs': 3, 'batch_size': 32}, (3, 32)),
     *((300, {'batch_size': 4}, (3, 4)), (300, {'batch_size': 32}, (13, 32))),
     *((300, {'accumulate': 2}, (13, 16)), (300, {'batch_tokens': 1024}, (4, 32))),
 ]
@@ -115,3 +116,9 @@ def test_small_data_has_more_updates_unless_they_are_given(count, given, expecte
     settings = ClassificationSettings(**given)
     settings = settings.with_defaults(**fit_to_rows(settings, count))
     assert (settings.epochs, settings.batch_size) == expected
+
+
+@pytest.mark.parametrize('kind, epochs', [(TaggingSettings, 4), (SentenceSettings, 1)])
+def test_the_epochs_of_many_rows_are_the_original_s(kind, epochs):
+    chosen = [fit_to_rows(kind(), count) for count in (1920, 2001)]
+    assert chosen == [{'epochs': epochs, 'batch_size': 16}, {}]
