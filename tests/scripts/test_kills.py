@@ -51,17 +51,20 @@ def test_a_training_that_is_killed_and_resumed_ends_the_same(name, tmp_path):
 
 
 LABELS = {'old': ['a', 'b', 'c'], 'new': ['x', 'y']}
-SOURCES = {'export': ROOT / 'export'}
-#: job -> words of its command; models and texts are in a folder, and it writes to another
+EMBED = 'embed {model} --file {of}/texts --pooling mean --output {to}/x.npz --engine'
+EXPORT = 'export {model} --output_dir {to}/made --format both'
+#: job -> its command, and the model of which there already is a result
 COMMANDS = {
-    'export': 'export {model} --output_dir {to}/made --format both',
-    'embedding': 'embed {model} --file {of}/texts --pooling mean --output {to}/x.npz --engine',
-    'features': 'extract_features --model {model} --input_file {of}/texts --layers -1 '
-    '--output_file {to}/x.jsonl',
-    'conversion': 'convert_checkpoint {model} {to}/x.safetensors',
-    'pretraining': 'create_pretraining_data --input_file {of}/texts --vocab {model}/vocab.txt '
-    '--output_file {to}/x.tfrecord --max_seq_length 16 --dupe_factor 2 --num_workers 1',
-}
+    'export': (EXPORT, None),
+    'export over another': (EXPORT, 'old'),
+    'ONNX Runtime': (f'{EMBED} onnxruntime', 'old'),
+    'OpenVINO': (f'{EMBED} openvino', None),
+    'features': ('extract_features --model {model} --input_file {of}/texts --layers -1 '
+                 '--output_file {to}/x.jsonl', None),
+    'conversion': ('convert_checkpoint {model} {to}/x.safetensors', 'old'),
+    'samples': ('create_pretraining_data --input_file {of}/texts --vocab {model}/vocab.txt '
+                '--output_file {to}/x.tfrecord --max_seq_length 16 --num_workers 1', None),
+}  # fmt: skip
 
 
 @pytest.fixture(scope='module')
@@ -73,74 +76,51 @@ def models(tmp_path_factory):
     return folder
 
 
-def commanded(line, models, folder, model='new'):
-    """A job that runs a command, whose cache is in its folder."""
+def command(line, models, folder, number=None, model='new'):
+    """Run a command in a fork, with its cache in the folder."""
     name, *words = line.format(model=models / model, of=models, to=folder).split()
 
     def job():
         os.environ['MXNET_HOME'] = str(folder / 'home')
-        return run(load_script(name, SOURCES.get(name, ROOT / 'scripts')), *words)
+        return run(load_script(name, ROOT / ('export' if name == 'export' else 'scripts')), *words)
 
     folder.mkdir(exist_ok=True)
-    return job
+    return in_fork(job, folder, number)
 
 
 def sums(folder):
-    """The names and checksums of files; OpenVINO's own have names and contents of their own."""
-    files = {str(path.relative_to(folder)): path for path in folder.rglob('*')}
+    """The names and checksums of files; OpenVINO's own differ."""
     return {
-        name: path.is_file() and sha256_of(path)
-        for name, path in files.items()
-        if 'openvino' not in name and not name.endswith('.lock')
+        str(path.relative_to(folder)): path.is_file() and sha256_of(path)
+        for path in folder.rglob('*')
+        if 'openvino' not in str(path) and path.suffix != '.lock'
     }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    'job, engine, first',
-    [
-        ('export', '', None),
-        ('export', '', 'old'),
-        ('embedding', 'onnxruntime', None),
-        ('embedding', 'openvino', None),
-        ('features', '', None),
-        ('conversion', '', 'old'),
-        ('pretraining', '', None),
-    ],
-)
-def test_a_killed_job_that_runs_again_leaves_what_an_unbroken_one_does(
-    job, engine, first, models, tmp_path
-):
-    """Over an older result, too; an export is the older one, or refused, or whole in between."""
-    line = f'{COMMANDS[job]} {engine}'
-
-    def work(folder):
-        if first:
-            assert in_fork(commanded(line, models, folder, first), folder)[0] == 0
-        return commanded(line, models, folder)
+@pytest.mark.parametrize('job', COMMANDS)
+def test_a_killed_job_that_runs_again_leaves_what_an_unbroken_one_does(job, models, tmp_path):
+    """An export is in between the older one, or refused, or whole."""
+    (line, first), whole, older = COMMANDS[job], tmp_path / 'whole', tmp_path / 'older'
 
     def answer(folder):
         line = 'predict {to}/made cat --all_scores --engine onnxruntime --output {to}.jsonl'
-        status, _ = in_fork(commanded(line, models, folder), folder)
-        return status == 0 and folder.with_suffix('.jsonl').read_text()
+        is_read = 'export' in job and command(line, models, folder)[0] == 0
+        return is_read and folder.with_suffix('.jsonl').read_text()
 
-    whole, known = tmp_path / 'whole', {False}
-    task = work(whole)
-    if job == 'export' and first:
-        known.add(answer(whole))
-    status, count = in_fork(task, whole)
+    older.mkdir()
+    assert first is None or command(line, models, older, model=first)[0] == 0
+    shutil.copytree(older, whole)
+    status, count = command(line, models, whole)
     assert status == 0 and count > 2
-    expected = sums(whole)
-    if job == 'export':
-        known.add(answer(whole))
-        assert len(known) == 2 + bool(first)
-    for number in range(1, count + 1, EVERY):
+    expected, known = sums(whole), {False, answer(older), answer(whole)}
+    for number in range(count - 1, 0, -3 * EVERY):
         folder = tmp_path / f'killed-{number}-of-{count}'
-        assert in_fork(work(folder), folder, number)[0] == KILLED
-        if job == 'export':
-            assert answer(folder) in known
+        shutil.copytree(older, folder)
+        assert command(line, models, folder, number)[0] == KILLED
+        assert answer(folder) in known
         for path in folder.rglob('*'):
             os.utime(path, (1e9, 1e9))  # what may have a writer stays for a while
-        assert in_fork(commanded(line, models, folder), folder)[0] == 0
+        assert command(line, models, folder)[0] == 0
         assert sums(folder) == expected
         shutil.rmtree(folder)
