@@ -94,7 +94,7 @@ COMPILE = env -u UV_CONSTRAINT -u UV_BUILD_CONSTRAINT $(VENV_DIST)/bin/uv pip co
 LISTS := $(foreach each,base test peers docs horovod dist build,requirements/$(each).txt)
 
 pins: $(VENV_DIST)/bin/uv
-	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --universal --generate-hashes \
+	printf '%s\n' mxnet==1.9.1 $(WEIGHTS) | $(COMPILE) --upgrade --universal --generate-hashes \
 		--override requirements/overrides.txt $(LISTS) - --output-file requirements/newest.lock
 	sed -n 's/ *\\$$//; /^ /!p' requirements/newest.lock >requirements/newest.txt
 	$(COMPILE) --no-deps --resolution lowest-direct requirements/base.txt --output-file dist/lowest.txt
