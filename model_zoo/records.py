@@ -290,7 +290,10 @@ def _load_dataset(folder):
     import datasets
 
     with reporting(f'cannot read the data set {str(folder)!r}', errors=Exception):  # of many kinds
-        return datasets.load_from_disk(os.fspath(folder))
+        data = datasets.load_from_disk(os.fspath(folder))
+        for each in data.values() if isinstance(data, dict) else [data]:
+            each.data.validate(full=True)  # else a damaged text ends the process
+    return data
 
 
 def _is_dataset(source):

@@ -26,12 +26,11 @@ vocab.json and corpus.npz (native).
 
 import logging
 import os
-import tempfile
 
 from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.util.choices import WEIGHTS_FORMATS
-from model_zoo.util.files import make_writable_dir, replace_files
+from model_zoo.util.files import make_writable_dir, replace_files, temporary_folder
 
 log = logging.getLogger('convert_checkpoint')
 
@@ -123,7 +122,7 @@ def write_file(block, path, target):
     from model_zoo.checkpoint.readers import CONFIG_NAMES
 
     folder = make_writable_dir(os.path.dirname(path) or '.')
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+    with temporary_folder(folder, os.path.basename(path)) as temporary:
         moves = {write(block, temporary, target): path}
         if not any(os.path.isfile(os.path.join(folder, name)) for name in CONFIG_NAMES):
             moves[os.path.join(temporary, 'config.json')] = os.path.join(folder, 'config.json')

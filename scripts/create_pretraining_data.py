@@ -25,7 +25,7 @@ from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.settings import SampleSettings
 from model_zoo.training.settings import Count, lower_case, setting
-from model_zoo.util.files import make_output_dir
+from model_zoo.util.files import make_output_dir, temporary_folder
 from model_zoo.util.remote import is_file, is_url, join, names_in
 
 # of the samples; more than half of them, since a document's last sentence has no next one
@@ -184,8 +184,9 @@ def create_all(args, maker):
     for path in files:
         make_output_dir(os.path.dirname(path) or '.')
     first = os.path.dirname(files[0]) or '.'
+    first = tempfile.gettempdir() if is_url(first) else first
     for number, path in enumerate(files if args.json_epochs else files[:1]):
-        with tempfile.TemporaryDirectory(dir=None if is_url(first) else first) as parts:
+        with temporary_folder(first, os.path.basename(path)) as parts:
             total += create(args, maker, parts, args.random_seed + number)
             samples = map(read_shard, shards_in(parts))
             if args.json_epochs:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 
 import hypothesis
 from hypothesis import strategies as st
@@ -17,12 +18,16 @@ _PIECES = [
 ]
 
 
+#: how many times as many examples are drawn, others each time (`--hypothesis-seed` repeats them)
+TIMES = int(os.environ.get('ZOO_TEST_EXAMPLES', 0))
+
+
 def quick(count):
     """Return settings with which a test draws the same `count` examples each time."""
     return hypothesis.settings(
-        max_examples=count,
+        max_examples=count * max(1, TIMES),
         deadline=None,
-        derandomize=True,
+        derandomize=not TIMES,
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )

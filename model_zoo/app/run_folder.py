@@ -17,8 +17,15 @@ from gluonnlp.base import get_home_dir
 from ..errors import InputError, reporting
 from ..training.checkpoint import CheckpointStore, seed_all
 from ..training.workers import Workers
-from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
-from ..util.remote import download, is_url, join, remove_file, sizes_in
+from ..util.files import (
+    fetch,
+    lock_file,
+    make_output_dir,
+    make_writable_dir,
+    remove_leftovers,
+    upload,
+)
+from ..util.remote import is_url, join, remove_file, sizes_in
 from . import cli
 from .report import write_results
 
@@ -54,7 +61,7 @@ class RemoteFolder:
             if names:
                 logger.info('fetching %d files from %s', len(names), self.url)
             for name in names:
-                download(join(self.url, name), os.path.join(self.path, *name.split('/')))
+                fetch(join(self.url, name), os.path.join(self.path, *name.split('/')))
         self._sent = self._files()
 
     def _files(self):

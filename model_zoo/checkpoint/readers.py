@@ -179,8 +179,8 @@ def check_sums(path, prefix=''):
             found = sha256_of(file)
         if found != expected:
             raise CheckpointError(
-                f'{file!r} is damaged: copy or download it again; if you changed it yourself, '
-                f'delete {os.fspath(path)!r}'
+                f'{file!r} is damaged: copy, download or export it again; if you changed it '
+                f'yourself, delete {os.fspath(path)!r}'
             )
 
 

@@ -20,7 +20,7 @@ from ..errors import CheckpointError, InputError, reporting
 from ..families import load_exporter
 from ..pretrained import default_root
 from ..util.choices import ONNX_LIBRARIES
-from ..util.files import make_writable_dir
+from ..util.files import make_writable_dir, remove_leftovers
 from .mxnet_engine import Engine
 
 __all__ = [
@@ -140,6 +140,7 @@ def _make_file(block, precision):
                 os.utime(path)  # it was used
         else:
             logger.info('making the ONNX file of this model, once')
+            remove_leftovers(folder)
             exporter.export_onnx(block, folder, name, block.fuses_in_onnx, precision)
             _evict(pathlib.Path(folder), path)
     return path

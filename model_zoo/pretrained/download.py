@@ -4,7 +4,6 @@ import contextlib
 import logging
 import os
 import sys
-import tempfile
 import zipfile
 
 import filelock
@@ -12,7 +11,7 @@ import gluonnlp
 import requests
 
 from ..errors import PretrainedNotFoundError, reporting
-from ..util.files import make_writable_dir
+from ..util.files import make_writable_dir, temporary_folder
 from ..util.reading import sha256_of
 
 __all__ = ['check_hash', 'download']
@@ -61,7 +60,7 @@ def download(url, path, known_hash=None, member=None):
                     check_hash(path, known_hash, 'it is downloaded again')
                 return path
         logger.info('downloading %s', url)
-        with tempfile.TemporaryDirectory(prefix='.download-', dir=folder) as temporary:
+        with temporary_folder(folder, name) as temporary:
             part = _retrieve(url, temporary, member)
             if known_hash:
                 check_hash(part, known_hash, f'download {url} again')

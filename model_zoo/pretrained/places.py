@@ -5,14 +5,13 @@ import os
 import posixpath
 import re
 import shutil
-import tempfile
 from urllib.parse import urlsplit
 
 import filelock
 
 from ..errors import InputError, PretrainedNotFoundError, reporting
 from ..util import remote
-from ..util.files import make_writable_dir
+from ..util.files import fetch, make_writable_dir, temporary_folder
 from ..util.reading import sha256_of
 from .catalogue import is_alias
 from .download import SourceError, default_root, download
@@ -101,7 +100,7 @@ def copy_of(url, folder):
 
     def fill(new):
         for file in files:
-            remote.download(remote.join(base, file), os.path.join(new, inner[0], *file.split('/')))
+            fetch(remote.join(base, file), os.path.join(new, inner[0], *file.split('/')))
         for other in os.listdir(folder):
             if not other.startswith('.'):
                 shutil.rmtree(os.path.join(folder, other), ignore_errors=True)
@@ -137,7 +136,7 @@ def _made_once(target, fill):
     # one process at a time
     with filelock.FileLock(os.path.join(folder, '.lock')):
         if not os.path.isdir(target):
-            with tempfile.TemporaryDirectory(prefix='.', dir=folder) as temporary:
+            with temporary_folder(folder, os.path.basename(target)) as temporary:
                 new = os.path.join(temporary, 'new')
                 os.mkdir(new)
                 fill(new)

@@ -101,7 +101,9 @@ class TokenizerSettings:
                     ('strip_accents', 'strip_accents'),
                     ('handle_chinese_chars', 'tokenize_chinese_chars'),
                 ):
-                    step[name] = self.fields.get(ours, step.get(name))
+                    value = self.fields.get(ours, step.get(name))
+                    if value is not None or name == 'strip_accents':  # null is its default
+                        step[name] = value
         space = self.fields.get('add_prefix_space')
         for part in ('pre_tokenizer', 'post_processor'):
             for step in steps_of(content.get(part)):

@@ -5,6 +5,7 @@ import errno
 import fcntl
 import json
 import os
+import pathlib
 import re
 import secrets
 import shutil
@@ -51,6 +52,16 @@ def upload(source, url):
     """Write a file of this machine to a URL."""
     with reporting(f'cannot write {url!r}'):
         remote.upload(source, url)
+
+
+def fetch(url, target):
+    """Write the file of a URL to `target`, which doesn't exist before it is whole."""
+    folder, name = os.path.split(target)
+    os.makedirs(folder or '.', exist_ok=True)
+    with temporary_folder(folder, name) as temporary:
+        part = os.path.join(temporary, 'part')
+        remote.download(url, part)
+        os.replace(part, target)
 
 
 def file_in(path, name):
@@ -153,13 +164,11 @@ def remove_leftovers(folder, of=None, is_ours=False):
             path = os.path.join(folder, name)
             with contextlib.suppress(OSError):
                 is_folder = os.path.isdir(path)
-                with open(os.path.join(path, _LOCK) if is_folder else path, 'rb') as file:
-                    state = os.fstat(file.fileno())
-                    # its writer may be about to lock it
-                    is_new = (
-                        state.st_size == 0 and not is_folder and state.st_mtime > time.time() - 10
-                    )
-                    if (is_ours or not is_new) and _hold(file):
+                is_begun = os.listdir(path) if is_folder else os.path.getsize(path)
+                if not (is_begun or is_ours) and os.path.getmtime(path) > time.time() - 10:
+                    continue  # its writer may be about to lock it
+                with open(os.path.join(path, _LOCK) if is_folder else path, 'ab') as file:
+                    if _hold(file):
                         (shutil.rmtree if is_folder else os.remove)(path)
 
 
@@ -171,30 +180,55 @@ def write_json(path, value):
 
 
 @contextlib.contextmanager
-def written_together(directory, prefix=''):
-    """Give a folder in `directory`, whose files are put into `directory` at the end of the block.
+def temporary_folder(directory, name):
+    """Give a folder in `directory`, which is removed at the end.
 
-    After an error in the block, none are.
+    What killed processes have left of folders of this name goes, too.
     """
-    with reporting(f'cannot write to {directory!r}'), contextlib.ExitStack() as ending:
-        folder = _temporary_in(directory, prefix or 'folder')
+    with contextlib.ExitStack() as ending:
+        folder = _temporary_in(directory, name)
         os.mkdir(folder)
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
         _hold(ending.enter_context(open(os.path.join(folder, _LOCK), 'ab')))
         yield folder
-        names = sorted(name for name in os.listdir(folder) if name != _LOCK)
-        replace_files({os.path.join(folder, name): os.path.join(directory, name) for name in names})
 
 
-def replace_files(moves):
-    """Move files, source -> path, as `atomic_write` does; all paths are checked first."""
+@contextlib.contextmanager
+def written_together(directory, prefix='', keys=()):
+    """Give a folder in `directory`, whose files are put into `directory` at the end of the block.
+
+    After an error in the block, none are. Files with the names `keys` go from `directory` before
+    the others are replaced, and come last, the first of them at the very end: where it is, the
+    others belong to it, even if a process was killed.
+    """
+    with (
+        reporting(f'cannot write to {directory!r}'),
+        temporary_folder(directory, prefix or 'folder') as folder,
+    ):
+        yield folder
+        files = (path for path in pathlib.Path(folder).rglob('*') if path.is_file())
+        names = {str(path.relative_to(folder)) for path in files} - {_LOCK}
+        order = [*sorted(names.difference(keys)), *filter(names.__contains__, reversed(keys))]
+        moves = {os.path.join(folder, name): os.path.join(directory, name) for name in order}
+        replace_files(moves, [os.path.join(directory, key) for key in keys])
+
+
+def replace_files(moves, gone=()):
+    """Move files, source -> path, as `atomic_write` does; all paths are checked first.
+
+    Before the first is moved, those at the paths `gone` are removed.
+    """
     targets = {source: _writable_target(path) for source, path in moves.items()}
-    for source in filter(os.path.isfile, targets):
+    for source, target in targets.items():
         with open(source, 'rb') as file:
             os.fsync(file.fileno())
-    for source, target in targets.items():
         if os.path.exists(target):
             shutil.copymode(target, source)
+    for path in gone:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.realpath(path))
+    for source, target in targets.items():
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.move(source, target)
 
 

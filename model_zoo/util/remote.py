@@ -11,7 +11,6 @@ import io
 import os
 import posixpath
 import re
-import tempfile
 
 from ..errors import MissingExtraError, ZooError
 
@@ -130,13 +129,9 @@ def upload(source, url):
 
 
 def download(url, target):
-    """Write the file of a URL to `target`, which doesn't exist before it is whole."""
-    folder = os.path.dirname(target) or '.'
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary, _system(url) as (system, path):
-        part = os.path.join(temporary, 'part')
-        system.get_file(path, part)
-        os.replace(part, target)
+    """Write the file of a URL to a file of this machine."""
+    with _system(url) as (system, path):
+        system.get_file(path, target)
 
 
 @contextlib.contextmanager

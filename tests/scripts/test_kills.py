@@ -4,9 +4,13 @@ import os
 import shutil
 
 import pytest
+import tiny_models
 from contract import CASES
 from killed_jobs import KILLED, in_fork
-from script_runs import assert_same_parameters, load_script, run
+from script_runs import ROOT, assert_same_parameters, load_script, run
+
+import bert
+from model_zoo.util.reading import sha256_of
 
 #: each such operation would take minutes
 EVERY = int(os.environ.get('ZOO_TEST_KILLS', 11))
@@ -43,4 +47,80 @@ def test_a_training_that_is_killed_and_resumed_ends_the_same(name, tmp_path):
             assert_same_parameters(path, folder / path.relative_to(whole))
         names = {str(path.relative_to(folder)) for path in folder.rglob('*')}
         assert names == {str(path.relative_to(whole)) for path in whole.rglob('*')}
+        shutil.rmtree(folder)
+
+
+LABELS = {'old': ['a', 'b', 'c'], 'new': ['x', 'y']}
+EMBED = 'embed {model} --file {of}/texts --pooling mean --output {to}/x.npz --engine'
+EXPORT = 'export {model} --output_dir {to}/made --format both'
+#: job -> its command, and the model of which there already is a result
+COMMANDS = {
+    'export': (EXPORT, None),
+    'export over another': (EXPORT, 'old'),
+    'ONNX Runtime': (f'{EMBED} onnxruntime', 'old'),
+    'OpenVINO': (f'{EMBED} openvino', None),
+    'features': ('extract_features --model {model} --input_file {of}/texts --layers -1 '
+                 '--output_file {to}/x.jsonl', None),
+    'conversion': ('convert_checkpoint {model} {to}/x.safetensors', 'old'),
+    'samples': ('create_pretraining_data --input_file {of}/texts --vocab {model}/vocab.txt '
+                '--output_file {to}/x.tfrecord --max_seq_length 16 --num_workers 1', None),
+}  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('models')
+    for name, labels in LABELS.items():
+        tiny_models.save_bert(folder / name, bert.BertForSequenceClassification, labels)
+    (folder / 'texts').write_text('the cat sleeps\na film\n\nthe cat\na cat\n' * 4)
+    return folder
+
+
+def command(line, models, folder, number=None, model='new'):
+    """Run a command in a fork, with its cache in the folder."""
+    name, *words = line.format(model=models / model, of=models, to=folder).split()
+
+    def job():
+        os.environ['MXNET_HOME'] = str(folder / 'home')
+        return run(load_script(name, ROOT / ('export' if name == 'export' else 'scripts')), *words)
+
+    folder.mkdir(exist_ok=True)
+    return in_fork(job, folder, number)
+
+
+def sums(folder):
+    """The names and checksums of files; OpenVINO's own differ."""
+    return {
+        str(path.relative_to(folder)): path.is_file() and sha256_of(path)
+        for path in folder.rglob('*')
+        if 'openvino' not in str(path) and path.suffix != '.lock'
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('job', COMMANDS)
+def test_a_killed_job_that_runs_again_leaves_what_an_unbroken_one_does(job, models, tmp_path):
+    """An export is in between the older one, or refused, or whole."""
+    (line, first), whole, older = COMMANDS[job], tmp_path / 'whole', tmp_path / 'older'
+
+    def answer(folder):
+        line = 'predict {to}/made cat --all_scores --engine onnxruntime --output {to}.jsonl'
+        is_read = 'export' in job and command(line, models, folder)[0] == 0
+        return is_read and folder.with_suffix('.jsonl').read_text()
+
+    older.mkdir()
+    assert first is None or command(line, models, older, model=first)[0] == 0
+    shutil.copytree(older, whole)
+    status, count = command(line, models, whole)
+    assert status == 0 and count > 2
+    expected, known = sums(whole), {False, answer(older), answer(whole)}
+    for number in range(count - 1, 0, -3 * EVERY):
+        folder = tmp_path / f'killed-{number}-of-{count}'
+        shutil.copytree(older, folder)
+        assert command(line, models, folder, number)[0] == KILLED
+        assert answer(folder) in known
+        for path in folder.rglob('*'):
+            os.utime(path, (1e9, 1e9))  # what may have a writer stays for a while
+        assert command(line, models, folder)[0] == 0
+        assert sums(folder) == expected
         shutil.rmtree(folder)

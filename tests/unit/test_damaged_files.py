@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 import tarfile
+import types
 import zipfile
 
 import hypothesis
@@ -19,11 +20,15 @@ from hostile import damaged_bytes, damaged_json, damaged_lines, quick
 import bert
 import gpt2
 import transfo_xl
+from export import export_onnx_folder
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.errors import ZooError
+from model_zoo.inference import pipeline
+from model_zoo.inference.server.models import example_of
 from model_zoo.opening import open_model
 from model_zoo.pretrained.places import unpacked
+from model_zoo.records import read_records
 from model_zoo.tasks.pretraining.files import read_shard, write_tfrecords
 from model_zoo.tasks.squad import read_squad
 from model_zoo.tasks.tagging import read_conll
@@ -110,6 +115,44 @@ def read_training(folder):
     return vars(state), [array.data().asnumpy() for array in block.collect_params().values()]
 
 
+ARROW = 'data-00000-of-00001.arrow'
+ROWS = {'text': ['the cat', 'a "dog", \u4e2d', 'x'] * 4, 'label': [0, 1, 0] * 4}
+
+
+def write_tables(folder):
+    data = pytest.importorskip('datasets').Dataset.from_dict(ROWS)
+    data.to_csv(folder / 'x.csv')
+    data.to_csv(folder / 'x.tsv', sep='\t')
+    data.to_json(folder / 'x.jsonl')
+    data.to_json(folder / 'x.json', lines=False)
+    data.to_parquet(folder / 'x.parquet')
+    data.save_to_disk(folder / 'set')
+
+
+def of_rows(name, *files):
+    read = lambda folder: [row for _, row in read_records(folder / name)]  # noqa: E731
+    return kind(write_tables, ' '.join(files) or name, read)
+
+
+def write_exported(folder):
+    pytest.importorskip('onnxruntime')
+    write_folder(folder)
+    block, tokenizer, _ = open_model(str(folder))
+    export_onnx_folder(block, folder / 'exported', tokenizer)
+
+
+def classified(folder):
+    return pipeline('text-classification', str(folder / 'exported'), engine='onnxruntime')(TEXT)
+
+
+def write_card(folder):
+    (folder / 'README.md').write_text(CARD)
+
+
+def example(folder):
+    return example_of(types.SimpleNamespace(config=str(folder / 'config.json')))
+
+
 def tensors(name):
     return lambda folder: read_tensors(folder / name)[0]
 
@@ -158,6 +201,7 @@ def content_of(name):
     return read
 
 
+CARD = '---\nwidget:\n- text: A film.\n  choices: [a, b]\n  n: 1\n---\n# Title\n---\n'
 CHECKPOINTS = 'checkpoints'
 SHARDS = 'model.ckpt.index model.ckpt.data-00000-of-00002 model.ckpt.data-00001-of-00002'
 CONLL = '-DOCSTART- -X- O O\n\nEU N B B-ORG\nis V O O\n'
@@ -205,6 +249,18 @@ KINDS = {
     ),
     'SQuAD': kind(write_squad, 'squad.json', by_path(read_squad, 'squad.json', True, True)),
     'CoNLL': kind(lambda folder: (folder / 'x').write_text(CONLL), 'x', by_path(read_conll, 'x')),
+    'table': of_rows('x.csv'),
+    'table of tabs': of_rows('x.tsv'),
+    'lines of JSON': of_rows('x.jsonl'),
+    'rows of JSON': of_rows('x.json'),
+    'parquet': of_rows('x.parquet'),
+    'data set': of_rows('set', 'set/state.json', 'set/dataset_info.json', f'set/{ARROW}'),
+    'ONNX': kind(
+        write_exported,
+        'exported/model.onnx exported/config.json exported/tokenizer.json',
+        classified,
+    ),
+    'card': kind(write_card, 'README.md', example),
     'tar.gz': kind(write_archives, 'x.tar.gz', content_of('x.tar.gz')),
     'zip': kind(write_archives, 'x.zip', content_of('x.zip')),
 }

@@ -151,7 +151,11 @@ def test_each_dependency_has_its_reason(arguments):
 def test_pins_are_one_for_each_python():
     markers = pytest.importorskip('packaging.markers')
     requirements = pytest.importorskip('packaging.requirements')
-    lines = (ROOT / 'requirements' / 'newest.txt').read_text(encoding='utf-8').splitlines()
+    pinned = (ROOT / 'requirements' / 'newest.txt').read_text(encoding='utf-8')
+    locked = (ROOT / 'requirements' / 'newest.lock').read_text(encoding='utf-8')
+    with_hashes = re.sub(r'( \\\n    --hash=sha256:[0-9a-f]{64})+$', ' has', locked, flags=re.M)
+    assert with_hashes == re.sub('(==.+)', r'\1 has', pinned)
+    lines = pinned.splitlines()
     pins = [requirements.Requirement(line) for line in lines if not line.startswith('#')]
     for version in ('3.10', '3.11', '3.12', '3.13'):
         environment = markers.default_environment()

@@ -45,7 +45,7 @@ class Body(Fields):
         """Read the request of a body of JSON."""
         hint = f'; an example: {json.dumps(cls.example)}' if cls.example else ''
         with reporting('the body of the request is not JSON', hint, errors=ValueError):
-            content = pydantic_core.from_json(bytes(body))
+            content = pydantic_core.from_json(bytes(body), cache_strings='keys')
         try:
             return cls.read(content)
         except InputError as error:
