@@ -1,7 +1,9 @@
 """The zoo's models by name, as `get_model` of GluonNLP returns them, and joined with its models."""
 
 import fnmatch
+import functools
 import os
+import sys
 import warnings
 from typing import Any
 
@@ -12,9 +14,11 @@ from .errors import InputError, UnknownNameError
 from .families import load_families
 from .opening import Located, check_ctx, configure, locate, open_model, open_parts
 from .pretrained import find_files, is_place, list_pretrained
+from .pretrained.catalogue import register_weights
 from .tokenization.vocab_file import VocabFile
+from .util.reading import read_json
 
-__all__ = ['gluonnlp_get_model', 'model_function']
+__all__ = ['add_models', 'gluonnlp_get_model', 'model_function']
 
 _BUILDERS = {}  # name -> function
 #: GluonNLP's own
@@ -119,6 +123,43 @@ def get_model(
 
 
 gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too
+
+
+_read_models = functools.cache(read_json)
+
+
+def add_models(family, module, **options):
+    """Add the models of a family, which ``models.json`` beside a module describes.
+
+    The file has, by the names of families and models, a `summary`, `fields` of the configuration,
+    `weights` by the names of data sets (see `PretrainedEntry`), and perhaps `other_names`. The
+    family's blocks get their `architectures`, the module the functions by their names.
+
+    Parameters
+    ----------
+    family : Family
+    module : str
+        The module's name.
+    **options
+        See `model_function`.
+
+    Returns
+    -------
+    list of str
+        The names of the functions.
+    """
+    place, names = sys.modules[module], []
+    models = _read_models(os.path.join(os.path.dirname(place.__file__), 'models.json'))[family.name]
+    architectures = {name: about['fields'] for name, about in models.items()}
+    for block in family.blocks:
+        block.architectures = architectures
+    for model, about in models.items():
+        register_weights(family.name, model, about['weights'])
+        build = model_function(family, model, about['summary'], module, **options)
+        for name in (model, *about.get('other_names', ())):
+            setattr(place, name, register_model(build, name))
+            names.append(name)
+    return names
 
 
 def model_function(family, name, summary, module, options=None, may_lack=(), notes=''):

@@ -1,18 +1,12 @@
 """The family Transformer-XL, and the model that it adds to the zoo."""
 
-from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
-from model_zoo.zoo import model_function
+from model_zoo.zoo import add_models
 
-from .catalogue import PRETRAINED
 from .config import TransfoXLConfig
 from .heads import TransfoXLLMHeadModel
 from .model import TransfoXLModel
 from .tokenizer import TransfoXLTokenizer
-
-__all__ = ['TRANSFO_XL', 'transfo_xl_18_1024_16']
-
-register_pretrained(*PRETRAINED)
 
 # names that GluonNLP and the originals share with TransfoXLConfig
 _LENGTHS = ('tgt_len', 'ext_len', 'mem_len', 'clamp_len', 'same_length')
@@ -49,13 +43,6 @@ TRANSFO_XL = register_family(
         adapt=_adapt,
     )
 )
-
-
-transfo_xl_18_1024_16 = model_function(
-    TRANSFO_XL,
-    'transfo_xl_18_1024_16',
-    'Transformer-XL large: 18 layers, 1024 units, 16 heads (Dai et al. 2019, section 4.1).',
-    __name__,
-    notes="""The vocabulary's words should be in the order of their frequency. Of the model's
-    cutoffs (20000, 40000, 200000) a new model has those that are less than the number of words.""",
-)
+_NOTES = """The vocabulary's words should be in the order of their frequency. Of the model's
+    cutoffs (20000, 40000, 200000) a new model has those that are less than the number of words."""
+__all__ = ['TRANSFO_XL', *add_models(TRANSFO_XL, __name__, notes=_NOTES)]
