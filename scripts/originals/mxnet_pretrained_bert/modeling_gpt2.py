@@ -72,3 +72,6 @@ class GPT2DoubleHeadsModel(DoubleHeads, _GPT2Head, gpt2.GPT2DoubleHeadsModel):
     """
 
     order = (*CHOICES, 'past', 'head_mask', 'valid_length')
+
+
+__all__ = [name for name in dir() if name.startswith(('GPT2', 'load_tf_weights_in_gpt2'))]

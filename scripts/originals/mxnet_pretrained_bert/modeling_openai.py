@@ -96,3 +96,6 @@ class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsM
     """
 
     order = (*CHOICES, 'head_mask', 'valid_length')
+
+
+__all__ = [name for name in dir() if name.startswith(('OpenAIGPT', 'load_tf_'))]
