@@ -11,6 +11,7 @@ from typing import NamedTuple
 import mxnet as mx
 
 from model_zoo.checkpoint.mapping import Mapping
+from model_zoo.mxnet_private import contexts_of
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
@@ -54,9 +55,7 @@ class TorchLike:
 
     def _initialize_rest(self):
         for parameter in self.collect_params().values():
-            try:
-                parameter.list_ctx()
-            except RuntimeError:
+            if not contexts_of(parameter):
                 parameter.initialize(default_init=mx.init.Normal(0.02))
 
     def __call__(self, *inputs, **named):
