@@ -81,10 +81,4 @@ class AlbertForPreTraining(AlbertBlock, heads.BertForPreTraining):
 
 
 #: what ``open_model`` knows of ALBERT
-ALBERT = variants.add_family(
-    'albert',
-    AlbertModel,
-    AlbertTokenizer,
-    hparams={**variants.HPARAMS, 'embed_size': ('embedding_size',)},
-    use_pooler=True,
-)
+ALBERT = variants.add_family('albert', AlbertModel, AlbertTokenizer)

@@ -78,20 +78,4 @@ class DistilBertForQuestionAnswering(DistilBertBlock, heads.BertForQuestionAnswe
 
 
 #: what ``open_model`` knows of DistilBERT
-DISTILBERT = variants.add_family(
-    'distilbert',
-    DistilBertModel,
-    BertTokenizer,
-    hparams={
-        'num_layers': ('n_layers',),
-        'units': ('dim',),
-        'embed_size': ('dim',),
-        'hidden_size': ('hidden_dim',),
-        'num_heads': ('n_heads',),
-        'activation': ('activation',),
-        'max_length': ('max_position_embeddings',),
-        'layer_norm_eps': ('layer_norm_eps',),
-        'dropout': ('dropout', 'attention_dropout'),
-    },
-    use_decoder=False,
-)
+DISTILBERT = variants.add_family('distilbert', DistilBertModel, BertTokenizer)

@@ -97,10 +97,4 @@ class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
 
 
 #: what ``open_model`` knows of ELECTRA
-ELECTRA = variants.add_family(
-    'electra',
-    ElectraModel,
-    BertTokenizer,
-    hparams={**variants.HPARAMS, 'embed_size': ('embedding_size',)},
-    use_decoder=False,
-)
+ELECTRA = variants.add_family('electra', ElectraModel, BertTokenizer)

@@ -131,14 +131,4 @@ class ModernBertForQuestionAnswering(OfTokens, heads.BertForQuestionAnswering):
 
 
 #: what ``open_model`` knows of ModernBERT
-MODERNBERT = variants.add_family(
-    'modernbert',
-    ModernBertModel,
-    ModernBertTokenizer,
-    hparams={
-        **variants.HPARAMS,
-        'activation': ('hidden_activation',),
-        'layer_norm_eps': ('norm_eps',),
-        'dropout': ('embedding_dropout', 'attention_dropout', 'mlp_dropout'),
-    },
-)
+MODERNBERT = variants.add_family('modernbert', ModernBertModel, ModernBertTokenizer)

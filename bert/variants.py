@@ -1,4 +1,4 @@
-"""Parts that the variants of BERT share: what GluonNLP calls them, blocks, heads, families."""
+"""Parts that the variants of BERT share: blocks without token types, heads with a pooler."""
 
 import sys
 
@@ -12,41 +12,6 @@ from model_zoo.zoo import add_models
 
 from .heads import TASKS
 from .model import BertEncoder, BertModel
-
-#: GluonNLP's names of hyper-parameters -> fields of BertConfig
-HPARAMS = {
-    'num_layers': ('num_hidden_layers',),
-    'units': ('hidden_size',),
-    'embed_size': ('hidden_size',),
-    'hidden_size': ('intermediate_size',),
-    'num_heads': ('num_attention_heads',),
-    'max_length': ('max_position_embeddings',),
-    'activation': ('hidden_act',),
-    'layer_norm_eps': ('layer_norm_eps',),
-    'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
-}
-
-#: the options of GluonNLP's functions, and their defaults
-OPTIONS = {
-    'use_pooler': True,
-    'use_decoder': None,
-    'use_classifier': None,
-    'pretrained_allow_missing': False,
-    'ignore_extra': None,
-    'output_attention': False,
-    'output_all_encodings': False,
-    'keep_multihead_output': False,
-}
-
-#: GluonNLP's options that have one value here -> it; `...` where its own value has no effect
-FIXED = {
-    'embed_dropout': ...,
-    'use_residual': True,
-    'word_embed': None,
-    'use_token_type_embed': True,
-    'attention_cell': 'multi_head',
-    'scaled': True,
-}
 
 
 class Typeless:
@@ -118,16 +83,7 @@ _HEADS = {(True, True): 'pretraining', (True, False): 'masked_lm'}
 _RARE = ('pretraining', 'next_sentence')
 
 
-def add_family(
-    name,
-    base,
-    *tokenizers,
-    like=TASKS,
-    hparams=HPARAMS,
-    backbone=None,
-    use_decoder=None,
-    use_pooler=False,
-):
+def add_family(name, base, *tokenizers, like=TASKS, backbone=None):
     """Register a variant as a `Family` for BERT's scripts and embedding, and its models.
 
     The heads are those of the base's module. For a task of which it has none, a head is made like
@@ -148,10 +104,8 @@ def add_family(
         head.model_class, head.backbone = base, backbone or name
     names = {parts: tasks[task].__name__ for parts, task in _HEADS.items() if task in tasks}
     base.huggingface_names = names
-    family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
-    options = {**OPTIONS, 'use_decoder': use_decoder, 'use_pooler': use_pooler}
-    options['use_classifier'] = False
-    models = add_models(family, module.__name__, options=options, may_lack=('decoder',))
+    family = Family(name, base, tasks, tokenizers, variant_of='bert')
+    models = add_models(family, module.__name__)
     classes = base.config_class, *family.blocks
     public = [each.__name__ for each in classes if each.__module__ == module.__name__]
     module.__all__ = [*public, name.upper(), *models]

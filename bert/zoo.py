@@ -16,7 +16,6 @@ from model_zoo.zoo import add_models
 from .heads import TASKS
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
-from .variants import FIXED, HPARAMS, OPTIONS
 
 #: what ``open_model`` knows of BERT
 BERT = register_family(
@@ -25,8 +24,6 @@ BERT = register_family(
         BertModel,
         TASKS,
         (BertTokenizer, BertSPTokenizer),
-        fixed=FIXED,
-        hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},
         release_names=('bert_config.json',),
     )
 )
@@ -41,5 +38,4 @@ _NOTES = """use_pooler : bool, default True
         Accepted for GluonNLP's sake: parts of the weights that the block lacks never matter.
     output_attention, output_all_encodings, keep_multihead_output : bool, default False
         See `BertModel`."""
-_PARTS = {'options': OPTIONS, 'may_lack': ('decoder', 'classifier'), 'notes': _NOTES}
-__all__ = ['BERT', *add_models(BERT, __name__, **_PARTS)]
+__all__ = ['BERT', *add_models(BERT, __name__, _NOTES)]

@@ -1,6 +1,5 @@
 """The family OpenAI GPT, and the model that it adds to the zoo, of Radford et al. 2018."""
 
-from model_zoo.blocks.decoder_config import HPARAMS, OPTIONS
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import add_models
 
@@ -15,9 +14,8 @@ GPT = register_family(
         OpenAIGPTModel,
         {'language_model': OpenAIGPTLMHeadModel, 'multiple_choice': OpenAIGPTDoubleHeadsModel},
         (OpenAIGPTTokenizer,),
-        hparams={**HPARAMS, 'activation': ('afn',)},
         zoo_task='language_model',
         release_names=('params_shapes.json',),
     )
 )
-__all__ = ['GPT', *add_models(GPT, __name__, options=OPTIONS)]
+__all__ = ['GPT', *add_models(GPT, __name__)]

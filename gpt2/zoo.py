@@ -1,6 +1,5 @@
 """The family GPT-2, and the models that it adds to the zoo."""
 
-from model_zoo.blocks.decoder_config import HPARAMS, OPTIONS
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import add_models
 
@@ -15,10 +14,9 @@ GPT2 = register_family(
         GPT2Model,
         {'language_model': GPT2LMHeadModel, 'multiple_choice': GPT2DoubleHeadsModel},
         (GPT2Tokenizer,),
-        hparams={**HPARAMS, 'hidden_size': ('n_inner',), 'activation': ('activation_function',)},
         zoo_task='language_model',
         release_names=('hparams.json',),
     )
 )
 # GluonNLP's names, too, and names like them for the sizes that it doesn't have
-__all__ = ['GPT2', *add_models(GPT2, __name__, options=OPTIONS)]
+__all__ = ['GPT2', *add_models(GPT2, __name__)]

@@ -128,19 +128,21 @@ gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too
 _read_models = functools.cache(read_json)
 
 
-def add_models(family, module, **options):
-    """Add the models of a family, which ``models.json`` beside a module describes.
+def add_models(family, module, notes=''):
+    """Add what ``models.json`` beside a module says of a family: its models, and their options.
 
-    The file has, by the names of families and models, a `summary`, `fields` of the configuration,
-    `weights` by the names of data sets (see `PretrainedEntry`), and perhaps `other_names`. The
-    family's blocks get their `architectures`, the module the functions by their names.
+    The file has, by the names of families, `hparams`, `fixed` and `always_allowed` (see `Family`;
+    ``"any"`` stands for `...`), the `options` and `may_lack` of `model_function`, and perhaps
+    another name that the family is `like`. Its `models` have a `summary`, `fields` of the
+    configuration, `weights` by the names of data sets (see `PretrainedEntry`), and perhaps
+    `other_names`. The family's blocks get their `architectures`, the module the functions.
 
     Parameters
     ----------
     family : Family
     module : str
         The module's name.
-    **options
+    notes : str
         See `model_function`.
 
     Returns
@@ -149,16 +151,24 @@ def add_models(family, module, **options):
         The names of the functions.
     """
     place, names = sys.modules[module], []
-    models = _read_models(os.path.join(os.path.dirname(place.__file__), 'models.json'))[family.name]
-    architectures = {name: about['fields'] for name, about in models.items()}
+    file = _read_models(os.path.join(os.path.dirname(place.__file__), 'models.json'))
+    own = file[family.name]
+    about = {**file.get(own.get('like'), {}), **own}
+    for part in ('hparams', 'fixed', 'options'):
+        about[part] = {**file.get(own.get('like'), {}).get(part, {}), **own.get(part, {})}
+    family.hparams = {name: tuple(fields) for name, fields in about['hparams'].items()}
+    family.fixed = {name: ... if v == 'any' else v for name, v in about['fixed'].items()}
+    family.always_allowed = tuple(about.get('always_allowed', family.always_allowed))
+    architectures = {name: model['fields'] for name, model in own['models'].items()}
     for block in family.blocks:
         block.architectures = architectures
-    for model, about in models.items():
-        register_weights(family.name, model, about['weights'])
-        build = model_function(family, model, about['summary'], module, **options)
-        for name in (model, *about.get('other_names', ())):
-            setattr(place, name, register_model(build, name))
-            names.append(name)
+    parts = module, about['options'], about.get('may_lack', ()), notes
+    for name, model in own['models'].items():
+        register_weights(family.name, name, model['weights'])
+        build = model_function(family, name, model['summary'], *parts)
+        for each in (name, *model.get('other_names', ())):
+            setattr(place, each, register_model(build, each))
+            names.append(each)
     return names
 
 

@@ -8,10 +8,6 @@ from .heads import TransfoXLLMHeadModel
 from .model import TransfoXLModel
 from .tokenizer import TransfoXLTokenizer
 
-# names that GluonNLP and the originals share with TransfoXLConfig
-_LENGTHS = ('tgt_len', 'ext_len', 'mem_len', 'clamp_len', 'same_length')
-_SAME = ('cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm')
-
 
 def _adapt(fields):
     """Leave out cutoffs beyond the vocabulary."""
@@ -26,23 +22,10 @@ TRANSFO_XL = register_family(
         TransfoXLModel,
         {'language_model': TransfoXLLMHeadModel},
         (TransfoXLTokenizer,),
-        hparams={
-            'num_layers': ('n_layer',),
-            'units': ('d_model',),
-            'embed_size': ('d_embed',),
-            'hidden_size': ('d_inner',),
-            'num_heads': ('n_head',),
-            'head_size': ('d_head',),
-            'layer_norm_eps': ('layer_norm_epsilon',),
-            'dropout': ('dropout',),
-            'attention_dropout': ('dropatt',),
-            **{name: (name,) for name in (*_SAME, *_LENGTHS)},
-        },
-        always_allowed=('dropout', 'attention_dropout', *_LENGTHS),
         zoo_task='language_model',
         adapt=_adapt,
     )
 )
 _NOTES = """The vocabulary's words should be in the order of their frequency. Of the model's
     cutoffs (20000, 40000, 200000) a new model has those that are less than the number of words."""
-__all__ = ['TRANSFO_XL', *add_models(TRANSFO_XL, __name__, notes=_NOTES)]
+__all__ = ['TRANSFO_XL', *add_models(TRANSFO_XL, __name__, _NOTES)]
