@@ -322,10 +322,7 @@ class BlockFiles:
             written.append(filename)
 
     def save_pretrained(
-        self,
-        directory: str | os.PathLike,
-        tokenizer: Any = None,
-        format: str = 'native',
+        self, directory: str | os.PathLike, tokenizer: Any = None, format: str = 'native'
     ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 

@@ -3,13 +3,7 @@
 import gpt2
 
 from .file_utils import archive_map
-from .modeling_openai import (
-    CHOICES,
-    TEXT,
-    DecoderLike,
-    DoubleHeads,
-    load_tf_weights_in_openai_gpt,
-)
+from .modeling_openai import CHOICES, TEXT, DecoderLike, DoubleHeads, load_tf_weights_in_openai_gpt
 from .torch_like import TorchLike
 
 GPT2Config = gpt2.GPT2Config
