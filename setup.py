@@ -53,7 +53,7 @@ setup(
     ],
     package_dir={'zoo_scripts': 'scripts', **ORIGINALS},
     package_data={
-        **{name: ['py.typed'] for name in PACKAGES},
+        **{name: ['py.typed', 'models.json'] for name in PACKAGES},
         'model_zoo.app': ['templates/*'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [

@@ -8,7 +8,6 @@ from model_zoo.checkpoint.mapping import cell_layers, layer_rules
 from model_zoo.layers.cells import EncoderCell, EncoderStack
 
 from . import heads, variants
-from .catalogue import ALBERT_ARCHITECTURES, HPARAMS
 from .config import AlbertConfig
 from .mapping import huggingface_mapping
 from .model import BertModel
@@ -62,7 +61,6 @@ class AlbertEncoder(variants.ProjectingEncoder):
 
 class AlbertBlock:
     config_class = AlbertConfig
-    architectures = ALBERT_ARCHITECTURES
     make_mappings = staticmethod(_mappings)
     dropout_field = 'classifier_dropout_prob'
 
@@ -82,40 +80,5 @@ class AlbertForPreTraining(AlbertBlock, heads.BertForPreTraining):
     pretraining_terms = ('mlm', 'sop')
 
 
-class AlbertForMaskedLM(AlbertBlock, heads.BertForMaskedLM):
-    """Like `BertForMaskedLM`."""
-
-
-class AlbertForSequenceClassification(AlbertBlock, heads.BertForSequenceClassification):
-    """Like `BertForSequenceClassification`."""
-
-
-class AlbertForMultipleChoice(AlbertBlock, heads.BertForMultipleChoice):
-    """Like `BertForMultipleChoice`."""
-
-
-class AlbertForTokenClassification(AlbertBlock, heads.BertForTokenClassification):
-    """Like `BertForTokenClassification`."""
-
-
-class AlbertForQuestionAnswering(AlbertBlock, heads.BertForQuestionAnswering):
-    """Like `BertForQuestionAnswering`."""
-
-
-class AlbertSentenceEncoder(AlbertBlock, heads.BertSentenceEncoder):
-    """Like `BertSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of ALBERT
-ALBERT = variants.add_family(
-    'albert',
-    AlbertModel,
-    AlbertTokenizer,
-    hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
-)
-_add = functools.partial(variants.add_model, ALBERT, pooler=True)
-albert_12_768_12 = _add('albert_12_768_12', 'ALBERT base: 12 layers, 768 units.')
-albert_24_1024_16 = _add('albert_24_1024_16', 'ALBERT large: 24 layers, 1024 units.')
-albert_24_2048_16 = _add('albert_24_2048_16', 'ALBERT xlarge: 24 layers, 2048 units.')
-albert_12_4096_64 = _add('albert_12_4096_64', 'ALBERT xxlarge: 12 layers, 4096 units.')
-__all__ = variants.public_names(ALBERT)
+ALBERT = variants.add_family('albert', AlbertModel, AlbertTokenizer)

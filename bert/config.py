@@ -342,15 +342,12 @@ class ModernBertConfig(EncoderConfig):
 
     def __post_init__(self, vocab_size_or_config_json_file):
         super().__post_init__(vocab_size_or_config_json_file)
-        UnknownNameError.check(
-            'name', self.classifier_activation, ACTIVATIONS, 'classifier_activation'
-        )
+        field, name = 'classifier_activation', self.classifier_activation
+        UnknownNameError.check('name', name, ACTIVATIONS, field)
         if self.layer_types is not None and len(self.layer_types) != self.num_layers:
             raise InputError(f'must have {self.num_layers} names', field='layer_types')
         if self.head_size % 2:
-            problem = (
-                f'{self.head_size} units of a head are odd: rotary positions need an even number'
-            )
+            problem = f'{self.head_size} units of a head are odd, which rotary positions cannot be'
             raise InputError(problem, field='num_attention_heads')
 
     @classmethod

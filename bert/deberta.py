@@ -8,7 +8,6 @@ from model_zoo.checkpoint.mapping import Rule, layer_rules
 from model_zoo.layers.relative import DisentangledStack
 
 from . import heads, variants
-from .catalogue import DEBERTA_ARCHITECTURES
 from .config import DebertaV2Config
 from .mapping import huggingface_mapping
 from .model import BertEncoder
@@ -47,7 +46,6 @@ def _mapping(legacy):
 
 class DebertaBlock(variants.Typeless):
     config_class = DebertaV2Config
-    architectures = DEBERTA_ARCHITECTURES
 
     @classmethod
     def name_maps(cls, config):
@@ -83,10 +81,6 @@ class OfSequence(variants.OwnPooler, DebertaBlock):
         return self.pooler_dropout(x)
 
 
-class DebertaV2ForMaskedLM(DebertaBlock, heads.BertForMaskedLM):
-    """Like `BertForMaskedLM`."""
-
-
 class DebertaV2ForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
     """Like `BertForSequenceClassification`, with its own pooler."""
 
@@ -95,22 +89,5 @@ class DebertaV2ForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`, with its own pooler."""
 
 
-class DebertaV2ForTokenClassification(DebertaBlock, heads.BertForTokenClassification):
-    """Like `BertForTokenClassification`."""
-
-
-class DebertaV2ForQuestionAnswering(DebertaBlock, heads.BertForQuestionAnswering):
-    """Like `BertForQuestionAnswering`."""
-
-
-class DebertaV2SentenceEncoder(DebertaBlock, heads.BertSentenceEncoder):
-    """Like `BertSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of DeBERTa
 DEBERTA = variants.add_family('deberta', DebertaV2Model, DebertaV2Tokenizer)
-deberta_v3_12_384_6 = variants.add_model(DEBERTA, 'deberta_v3_12_384_6', 'DeBERTa 3 extra small.')
-deberta_v3_6_768_12 = variants.add_model(DEBERTA, 'deberta_v3_6_768_12', 'DeBERTa 3 small.')
-deberta_v3_12_768_12 = variants.add_model(DEBERTA, 'deberta_v3_12_768_12', 'DeBERTa 3 base.')
-deberta_v3_24_1024_16 = variants.add_model(DEBERTA, 'deberta_v3_24_1024_16', 'DeBERTa 3 large.')
-__all__ = variants.public_names(DEBERTA)

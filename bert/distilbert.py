@@ -10,7 +10,6 @@ from mxnet.gluon import nn
 from model_zoo.checkpoint.mapping import layer_rules
 
 from . import heads, variants
-from .catalogue import DISTILBERT_ARCHITECTURES
 from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import BertTokenizer
@@ -44,7 +43,6 @@ def _mappings(head, has_dropout):
 
 class DistilBertBlock(variants.Typeless):
     config_class = DistilBertConfig
-    architectures = DISTILBERT_ARCHITECTURES
     make_mappings = staticmethod(_mappings)
 
 
@@ -58,20 +56,12 @@ class OfSequence(variants.OwnPooler, DistilBertBlock):
     dropout_field = 'seq_classif_dropout'
 
 
-class DistilBertForMaskedLM(DistilBertBlock, heads.BertForMaskedLM):
-    """Like `BertForMaskedLM`."""
-
-
 class DistilBertForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
     """Like `BertForSequenceClassification`, with its own pooler."""
 
 
 class DistilBertForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     """Like `BertForMultipleChoice`, with its own pooler."""
-
-
-class DistilBertForTokenClassification(DistilBertBlock, heads.BertForTokenClassification):
-    """Like `BertForTokenClassification`."""
 
 
 class DistilBertForQuestionAnswering(DistilBertBlock, heads.BertForQuestionAnswering):
@@ -87,28 +77,5 @@ class DistilBertForQuestionAnswering(DistilBertBlock, heads.BertForQuestionAnswe
         return encoded
 
 
-class DistilBertSentenceEncoder(DistilBertBlock, heads.BertSentenceEncoder):
-    """Like `BertSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of DistilBERT
-DISTILBERT = variants.add_family(
-    'distilbert',
-    DistilBertModel,
-    BertTokenizer,
-    hparams={
-        'num_layers': ('n_layers',),
-        'units': ('dim',),
-        'embed_size': ('dim',),
-        'hidden_size': ('hidden_dim',),
-        'num_heads': ('n_heads',),
-        'activation': ('activation',),
-        'max_length': ('max_position_embeddings',),
-        'layer_norm_eps': ('layer_norm_eps',),
-        'dropout': ('dropout', 'attention_dropout'),
-    },
-)
-distilbert_6_768_12 = variants.add_model(
-    DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False
-)
-__all__ = variants.public_names(DISTILBERT)
+DISTILBERT = variants.add_family('distilbert', DistilBertModel, BertTokenizer)

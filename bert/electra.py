@@ -11,7 +11,6 @@ from model_zoo.layers.precision import Dense
 from model_zoo.layers.sequences import without_padding
 
 from . import heads, variants
-from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
 from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertModel
@@ -41,7 +40,6 @@ def _mappings(head, has_dropout):
 
 class ElectraBlock:
     config_class = ElectraConfig
-    architectures = ELECTRA_ARCHITECTURES
     optional_parts = ('decoder',)
     make_mappings = staticmethod(_mappings)
 
@@ -98,26 +96,5 @@ class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
     head_rules = _CHOICE
 
 
-class ElectraForTokenClassification(ElectraBlock, heads.BertForTokenClassification):
-    """Like `BertForTokenClassification`."""
-
-
-class ElectraForQuestionAnswering(ElectraBlock, heads.BertForQuestionAnswering):
-    """Like `BertForQuestionAnswering`."""
-
-
-class ElectraSentenceEncoder(ElectraBlock, heads.BertSentenceEncoder):
-    """Like `BertSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of ELECTRA
-ELECTRA = variants.add_family(
-    'electra',
-    ElectraModel,
-    BertTokenizer,
-    hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
-)
-electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
-electra_12_768_12 = variants.add_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
-electra_24_1024_16 = variants.add_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)
-__all__ = variants.public_names(ELECTRA)
+ELECTRA = variants.add_family('electra', ElectraModel, BertTokenizer)

@@ -4,14 +4,10 @@ The class lives in the package `bert_embedding`, which stands on this one; so th
 upwards, it is looked up by name when somebody asks for it (PEP 562).
 """
 
-from model_zoo.families import load_above
+from model_zoo.families import names_later
 
-
-def __getattr__(name):
-    if name != 'BertEmbedding':
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    return load_above('bert_embedding').BertEmbedding
+__getattr__, _NAMES = names_later(__name__, {'bert_embedding': 'BertEmbedding'})
 
 
 def __dir__():
-    return ['BertEmbedding']
+    return _NAMES

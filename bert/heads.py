@@ -420,3 +420,7 @@ class BertSentenceEncoder(BertTask):
             length = F.sqrt(F.sum(F.square(x), axis=1, keepdims=True))
             x = F.broadcast_div(x, F.maximum(length, 1e-12))
         return self.join_outputs(x, encoded.attentions)
+
+
+#: task -> BERT's head
+TASKS = {each.task: each for each in [*vars().values()] if getattr(each, 'task', None)}

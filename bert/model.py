@@ -13,7 +13,6 @@ from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded
 from model_zoo.util.arrays import check_array
 
-from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import bert_mappings
 
@@ -34,7 +33,6 @@ class BertBlock(AttentionBlock):
     """Base of `BertModel` and of the task blocks."""
 
     config_class = BertConfig
-    architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
     dropout_rate = 0  # of a head, before its dense layer
     #: rules for the names of the head's parameters, before those that all classes share

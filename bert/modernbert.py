@@ -10,7 +10,6 @@ from model_zoo.layers.precision import ScaleNorm
 from model_zoo.layers.rotary import SHORT_TEXTS, RotaryStack
 
 from . import heads, variants
-from .catalogue import HPARAMS, MODERNBERT_ARCHITECTURES
 from .config import ModernBertConfig
 from .model import BertDecoder, BertEncoder, BertModel, Transform
 from .roberta_tokenizer import ModernBertTokenizer
@@ -48,7 +47,6 @@ def _mappings(head, has_dropout):
 
 class ModernBertBlock(variants.Typeless):
     config_class = ModernBertConfig
-    architectures = MODERNBERT_ARCHITECTURES
     graph_options = (*BertModel.graph_options, 'has_short_texts')
     make_mappings = staticmethod(_mappings)
     #: whether attention has a matrix of all pairs in the graph that runs
@@ -108,10 +106,6 @@ class OfTokens(WithHead):
         return encoded
 
 
-class ModernBertForMaskedLM(ModernBertBlock, heads.BertForMaskedLM):
-    """Like `BertForMaskedLM`."""
-
-
 class ModernBertForSequenceClassification(WithHead, heads.BertForSequenceClassification):
     """Like `BertForSequenceClassification`; with `pooling` there is no `PredictionHead`.
 
@@ -136,22 +130,5 @@ class ModernBertForQuestionAnswering(OfTokens, heads.BertForQuestionAnswering):
     head_rules = (*WithHead.head_rules, ('^span_classifier', 'classifier'))
 
 
-class ModernBertSentenceEncoder(ModernBertBlock, heads.BertSentenceEncoder):
-    """Like `BertSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of ModernBERT
-MODERNBERT = variants.add_family(
-    'modernbert',
-    ModernBertModel,
-    ModernBertTokenizer,
-    hparams={
-        **HPARAMS,
-        'activation': ('hidden_activation',),
-        'layer_norm_eps': ('norm_eps',),
-        'dropout': ('embedding_dropout', 'attention_dropout', 'mlp_dropout'),
-    },
-)
-modernbert_22_768_12 = variants.add_model(MODERNBERT, 'modernbert_22_768_12', 'ModernBERT base.')
-modernbert_28_1024_16 = variants.add_model(MODERNBERT, 'modernbert_28_1024_16', 'ModernBERT large.')
-__all__ = variants.public_names(MODERNBERT)
+MODERNBERT = variants.add_family('modernbert', ModernBertModel, ModernBertTokenizer)

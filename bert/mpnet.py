@@ -12,7 +12,6 @@ from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.sequences import positions_of
 
 from . import roberta, variants
-from .catalogue import MPNET_ARCHITECTURES
 from .mapping import CLASSIFIER, huggingface_mapping
 from .model import BertEncoder
 from .roberta_tokenizer import MPNetTokenizer
@@ -106,7 +105,6 @@ class MPNetEncoder(BertEncoder):
 
 class MPNetBlock:
     config_class = MPNetConfig
-    architectures = MPNET_ARCHITECTURES
     make_mappings = staticmethod(_mappings)
 
 
@@ -116,31 +114,5 @@ class MPNetModel(MPNetBlock, roberta.RobertaModel):
     encoder_class = MPNetEncoder
 
 
-class MPNetForMaskedLM(MPNetBlock, roberta.RobertaForMaskedLM):
-    """Like `RobertaForMaskedLM`."""
-
-
-class MPNetForSequenceClassification(MPNetBlock, roberta.RobertaForSequenceClassification):
-    """Like `RobertaForSequenceClassification`."""
-
-
-class MPNetForMultipleChoice(MPNetBlock, roberta.RobertaForMultipleChoice):
-    """Like `RobertaForMultipleChoice`."""
-
-
-class MPNetForTokenClassification(MPNetBlock, roberta.RobertaForTokenClassification):
-    """Like `RobertaForTokenClassification`."""
-
-
-class MPNetForQuestionAnswering(MPNetBlock, roberta.RobertaForQuestionAnswering):
-    """Like `RobertaForQuestionAnswering`."""
-
-
-class MPNetSentenceEncoder(MPNetBlock, roberta.RobertaSentenceEncoder):
-    """Like `RobertaSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of MPNet
-MPNET = variants.add_family('mpnet', MPNetModel, MPNetTokenizer)
-mpnet_12_768_12 = variants.add_model(MPNET, 'mpnet_12_768_12', 'MPNet base: 12 layers.')
-__all__ = variants.public_names(MPNET)
+MPNET = variants.add_family('mpnet', MPNetModel, MPNetTokenizer, like=roberta.ROBERTA.tasks)

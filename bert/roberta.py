@@ -9,7 +9,6 @@ from model_zoo.checkpoint.mapping import Rule, layer_rules
 from model_zoo.layers.sequences import is_mask
 
 from . import heads, variants
-from .catalogue import ROBERTA_ARCHITECTURES
 from .config import BertConfig
 from .mapping import CLASSIFIER, gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
@@ -70,7 +69,6 @@ def _mappings(head, has_dropout):
 
 class RobertaBlock(variants.Typeless):
     config_class = RobertaConfig
-    architectures = ROBERTA_ARCHITECTURES
     optional_parts = ('pooler', 'decoder')
     make_mappings = staticmethod(_mappings)
 
@@ -96,10 +94,6 @@ class RobertaModel(RobertaBlock, variants.TypelessModel):
         return F.maximum(F.dot(is_word, before) - 1, 0)  # (B, L)
 
 
-class RobertaForMaskedLM(RobertaBlock, heads.BertForMaskedLM):
-    """Like `BertForMaskedLM`."""
-
-
 class RobertaForSequenceClassification(
     variants.OwnPooler, RobertaBlock, heads.BertForSequenceClassification
 ):
@@ -108,25 +102,5 @@ class RobertaForSequenceClassification(
     head_rules = tuple(CLASSIFIER)
 
 
-class RobertaForMultipleChoice(RobertaBlock, heads.BertForMultipleChoice):
-    """Like `BertForMultipleChoice`."""
-
-
-class RobertaForTokenClassification(RobertaBlock, heads.BertForTokenClassification):
-    """Like `BertForTokenClassification`."""
-
-
-class RobertaForQuestionAnswering(RobertaBlock, heads.BertForQuestionAnswering):
-    """Like `BertForQuestionAnswering`."""
-
-
-class RobertaSentenceEncoder(RobertaBlock, heads.BertSentenceEncoder):
-    """Like `BertSentenceEncoder`."""
-
-
 #: what ``open_model`` knows of RoBERTa
 ROBERTA = variants.add_family('roberta', RobertaModel, RobertaTokenizer)
-roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
-roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
-roberta_24_1024_16 = variants.add_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')
-__all__ = variants.public_names(ROBERTA)

@@ -8,9 +8,9 @@ from mxnet.gluon import nn
 from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.layers.precision import Dense
 from model_zoo.registry import Family, register_family
-from model_zoo.zoo import model_function
+from model_zoo.zoo import add_models
 
-from .catalogue import FIXED, HPARAMS, OPTIONS
+from .heads import TASKS
 from .model import BertEncoder, BertModel
 
 
@@ -79,33 +79,44 @@ class OwnPooler:
 
 #: a model's parts, a decoder and a classifier -> the task of the head with the same parts
 _HEADS = {(True, True): 'pretraining', (True, False): 'masked_lm'}
+#: tasks of BERT's heads that variants don't have, unless their module says so
+_RARE = ('pretraining', 'next_sentence')
 
 
-def add_family(name, base, *tokenizers, hparams=HPARAMS, backbone=None):
-    """Register a `Family` for BERT's scripts and embedding, with the heads in the base's module.
+def add_family(name, base, *tokenizers, like=TASKS, backbone=None):
+    """Register a variant as a `Family` for BERT's scripts and embedding, and its models.
 
-    They get the attribute with the backbone, `backbone` or the family's name, and its class.
+    The heads are those of the base's module. For a task of which it has none, a head is made like
+    that of `like`, a dict of tasks and heads; it has the first base of `base`, too. Heads get the
+    attribute with the backbone, `backbone` or the family's name. The module gets what is made, and
+    ``__all__``.
     """
-    found = [each for each in vars(sys.modules[base.__module__]).values() if hasattr(each, 'task')]
-    tasks = {head.task: head for head in found if head.__module__ == base.__module__}
+    module = sys.modules[base.__module__]
+    found = [each for each in vars(module).values() if getattr(each, 'task', None)]
+    own = {head.task: head for head in found if head.__module__ == module.__name__}
+    usual = {
+        task: own.get(task) or _head_like(head, base)
+        for task, head in like.items()
+        if task in own or task not in _RARE
+    }
+    tasks = {**{task: own[task] for task in own if task not in usual}, **usual}
     for head in tasks.values():
         head.model_class, head.backbone = base, backbone or name
     names = {parts: tasks[task].__name__ for parts, task in _HEADS.items() if task in tasks}
     base.huggingface_names = names
-    family = Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
+    family = Family(name, base, tasks, tokenizers, variant_of='bert')
+    models = add_models(family, module.__name__)
+    classes = base.config_class, *family.blocks
+    public = [each.__name__ for each in classes if each.__module__ == module.__name__]
+    module.__all__ = [*public, name.upper(), *models]
     return register_family(family)
 
 
-def add_model(family, name, title, decoder=None, pooler=False):
-    """Register a function that builds a model of a family like BERT; returns it."""
-    parts = {'use_decoder': decoder, 'use_pooler': pooler, 'use_classifier': False}
-    options = {**OPTIONS, **parts}
-    return model_function(family, name, title, family.base.__module__, options, ('decoder',))
-
-
-def public_names(family):
-    """Return the names that a family's module offers: its classes, itself and its models."""
-    module = family.base.__module__
-    classes = family.base.config_class, *family.blocks
-    names = [each.__name__ for each in classes if each.__module__ == module]
-    return [*names, family.name.upper(), *family.base.architectures]
+def _head_like(head, base):
+    """Make a variant's head that differs from another one by its backbone alone."""
+    theirs, ours = (cls.__name__.removesuffix('Model') for cls in (head.model_class, base))
+    name, about = head.__name__.replace(theirs, ours), f'Like `{head.__name__}`.'
+    attributes = {'__doc__': about, '__module__': base.__module__}
+    made = type(name, (base.__bases__[0], head), attributes)
+    setattr(sys.modules[base.__module__], name, made)
+    return made

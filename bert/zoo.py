@@ -1,41 +1,33 @@
-"""The family BERT, and the models that it adds to the zoo."""
+"""The family BERT, and the models that it adds to the zoo.
 
-import functools
+``models.json`` has the sizes and the weights, also of the variants. The models and data sets of
+GluonNLP 0.10 have the names of its tables, with the shorter names of its documentation as aliases.
+Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en, wiki_*, whole_word_masking);
+Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al. 2019 (clinicalbert); SKT
+(kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers (all_minilm_l6_v2,
+all_mpnet_base_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta); Clark
+et al. 2020 (electra); Conneau et al. 2020 (xlmr); Song et al. 2020 (mpnet); Lan et al. 2020
+(albert).
+"""
 
-from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
-from model_zoo.zoo import model_function
+from model_zoo.zoo import add_models
 
-from . import heads  # the package itself imports the variants, which register themselves
-from .catalogue import FIXED, HPARAMS, OPTIONS, PRETRAINED
+from .heads import TASKS
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
-
-__all__ = ['BERT', 'bert_6_384_12', 'bert_12_768_12', 'bert_24_1024_16']
-
-register_pretrained(*PRETRAINED)
 
 #: what ``open_model`` knows of BERT
 BERT = register_family(
     Family(
         'bert',
         BertModel,
-        {cls.task: cls for cls in vars(heads).values() if getattr(cls, 'task', None)},
+        TASKS,
         (BertTokenizer, BertSPTokenizer),
-        fixed=FIXED,
-        hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},
         release_names=('bert_config.json',),
     )
 )
-
-
-_add = functools.partial(
-    model_function,
-    BERT,
-    module=__name__,
-    options=OPTIONS,
-    may_lack=('decoder', 'classifier'),
-    notes="""use_pooler : bool, default True
+_NOTES = """use_pooler : bool, default True
     use_decoder, use_classifier : bool, optional
         Whether to have the masked language model's head and the next sentence classifier. By
         default they are there if the weights have them; True asks for them, and is an error where
@@ -45,9 +37,5 @@ _add = functools.partial(
     ignore_extra : bool, optional
         Accepted for GluonNLP's sake: parts of the weights that the block lacks never matter.
     output_attention, output_all_encodings, keep_multihead_output : bool, default False
-        See `BertModel`.""",
-)
-
-bert_12_768_12 = _add('bert_12_768_12', 'BERT base: 12 layers, 768 units, 12 heads.')
-bert_24_1024_16 = _add('bert_24_1024_16', 'BERT large: 24 layers, 1024 units, 16 heads.')
-bert_6_384_12 = _add('bert_6_384_12', "MiniLM's size: 6 layers, 384 units, 12 heads.")
+        See `BertModel`."""
+__all__ = ['BERT', *add_models(BERT, __name__, _NOTES)]

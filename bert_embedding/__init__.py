@@ -2,17 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-import model_zoo  # noqa: F401  sets MXNet's threads before it loads
+from model_zoo.families import names_later  # model_zoo sets MXNet's threads before it loads
 
 if TYPE_CHECKING:
-    from .embedding import BertEmbedding
+    from .embedding import BertEmbedding as BertEmbedding
 
-__all__ = ['BertEmbedding']
-
-
-def __getattr__(name):
-    if name != 'BertEmbedding':
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    from .embedding import BertEmbedding
-
-    return BertEmbedding
+__getattr__, __all__ = names_later(__name__, {'.embedding': 'BertEmbedding'})

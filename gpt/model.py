@@ -2,7 +2,6 @@
 
 from model_zoo.blocks.decoder import DecoderModel
 
-from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig
 from .mapping import MAPPINGS
 
@@ -11,7 +10,6 @@ class OpenAIGPTBlock:
     """The configuration and names of `OpenAIGPTModel` and the task blocks."""
 
     config_class = OpenAIGPTConfig
-    architectures = ARCHITECTURES
 
     @classmethod
     def name_maps(cls, config):

@@ -32,18 +32,11 @@ _RUNS = re.compile(r"""(([-~!";?+,)(\\/*\[\]}{|_])\2*)""")
 # In the original's order; the comma is there twice, for two spaces before it.
 _CLEAN_UP = (
     ('<unk>', ''),
-    (' .', '.'),
-    (' ?', '?'),
-    (' !', '!'),
-    (' ,', ','),
-    (' ,', ','),
+    *((f' {mark}', mark) for mark in '.?!,,'),
     (" ' ", "'"),
-    (" n't", "n't"),
-    (" 'm", "'m"),
+    *((f' {end}', end) for end in ("n't", "'m")),
     (' do not', " don't"),
-    (" 's", "'s"),
-    (" 've", "'ve"),
-    (" 're", "'re"),
+    *((f' {end}', end) for end in ("'s", "'ve", "'re")),
 )
 
 

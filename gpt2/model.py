@@ -2,7 +2,6 @@
 
 from model_zoo.blocks.decoder import DecoderModel
 
-from .catalogue import ARCHITECTURES
 from .config import GPT2Config
 from .mapping import MAPPINGS
 
@@ -11,7 +10,6 @@ class GPT2Block:
     """The configuration and names of `GPT2Model` and the task blocks."""
 
     config_class = GPT2Config
-    architectures = ARCHITECTURES
 
     @classmethod
     def name_maps(cls, config):

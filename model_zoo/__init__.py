@@ -9,6 +9,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 from . import mxnet_import
+from .families import names_later
 
 __version__ = '1.0.0.dev0'
 if TYPE_CHECKING:
@@ -20,27 +21,20 @@ if TYPE_CHECKING:
     from .zoo import list_models as list_models
     from .zoo import register_model as register_model
 
-#: public name -> the module that has it
 _PLACES = {
-    'TextClassifier': 'app.estimator',
-    'finetune': 'app.finetune',
-    'get_model': 'zoo',
-    'list_models': 'zoo',
-    'open_model': 'opening',
-    'pipeline': 'inference',
-    'register_model': 'zoo',
+    '.app.estimator': 'TextClassifier',
+    '.app.finetune': 'finetune',
+    '.inference': 'pipeline',
+    '.opening': 'open_model',
+    '.zoo': 'get_model list_models register_model',
 }
-__all__ = sorted(_PLACES)
+_find, __all__ = names_later(__name__, _PLACES)
 
 
 def __getattr__(name):
-    if name in _PLACES:
-        value = getattr(importlib.import_module(f'.{_PLACES[name]}', __name__), name)
-    elif importlib.util.find_spec(f'.{name}', __name__) is not None:
-        value = importlib.import_module(f'.{name}', __name__)
-    else:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    globals()[name] = value
+    if name not in __all__ and importlib.util.find_spec(f'.{name}', __name__) is not None:
+        return importlib.import_module(f'.{name}', __name__)
+    globals()[name] = value = _find(name)
     return value
 
 

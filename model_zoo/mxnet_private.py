@@ -41,6 +41,14 @@ def own_names(block, prefix=''):
     return result
 
 
+def contexts_of(*parameters):
+    """Return the contexts of parameters, each once; none if one isn't initialized."""
+    try:
+        return [*dict.fromkeys(ctx for parameter in parameters for ctx in parameter.list_ctx())]
+    except RuntimeError:
+        return []
+
+
 def write_slice(array, part, begin, end):
     """Write `part` to a slice of `array`, without the copy that an assignment makes."""
     mx.nd._internal._slice_assign(array, part, begin=begin, end=end, out=array)

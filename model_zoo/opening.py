@@ -143,9 +143,7 @@ def locate(
 
 
 #: keywords of `locate` that `open_model` has, too
-WHERE = frozenset(
-    ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root', 'exported')
-) | {'file_name'}
+WHERE = locate.__kwdefaults__.keys() - {'vocab', 'like'}
 
 
 def _best_fit(blocks, weights):

@@ -1,7 +1,9 @@
 """The zoo's models by name, as `get_model` of GluonNLP returns them, and joined with its models."""
 
 import fnmatch
+import functools
 import os
+import sys
 import warnings
 from typing import Any
 
@@ -12,9 +14,11 @@ from .errors import InputError, UnknownNameError
 from .families import load_families
 from .opening import Located, check_ctx, configure, locate, open_model, open_parts
 from .pretrained import find_files, is_place, list_pretrained
+from .pretrained.catalogue import register_weights
 from .tokenization.vocab_file import VocabFile
+from .util.reading import read_json
 
-__all__ = ['gluonnlp_get_model', 'model_function']
+__all__ = ['add_models', 'gluonnlp_get_model', 'model_function']
 
 _BUILDERS = {}  # name -> function
 #: GluonNLP's own
@@ -119,6 +123,53 @@ def get_model(
 
 
 gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too
+
+
+_read_models = functools.cache(read_json)
+
+
+def add_models(family, module, notes=''):
+    """Add what ``models.json`` beside a module says of a family: its models, and their options.
+
+    The file has, by the names of families, `hparams`, `fixed` and `always_allowed` (see `Family`;
+    ``"any"`` stands for `...`), the `options` and `may_lack` of `model_function`, and perhaps
+    another name that the family is `like`. Its `models` have a `summary`, `fields` of the
+    configuration, `weights` by the names of data sets (see `PretrainedEntry`), and perhaps
+    `other_names`. The family's blocks get their `architectures`, the module the functions.
+
+    Parameters
+    ----------
+    family : Family
+    module : str
+        The module's name.
+    notes : str
+        See `model_function`.
+
+    Returns
+    -------
+    list of str
+        The names of the functions.
+    """
+    place, names = sys.modules[module], []
+    file = _read_models(os.path.join(os.path.dirname(place.__file__), 'models.json'))
+    own = file[family.name]
+    about = {**file.get(own.get('like'), {}), **own}
+    for part in ('hparams', 'fixed', 'options'):
+        about[part] = {**file.get(own.get('like'), {}).get(part, {}), **own.get(part, {})}
+    family.hparams = {name: tuple(fields) for name, fields in about['hparams'].items()}
+    family.fixed = {name: ... if v == 'any' else v for name, v in about['fixed'].items()}
+    family.always_allowed = tuple(about.get('always_allowed', family.always_allowed))
+    architectures = {name: model['fields'] for name, model in own['models'].items()}
+    for block in family.blocks:
+        block.architectures = architectures
+    parts = module, about['options'], about.get('may_lack', ()), notes
+    for name, model in own['models'].items():
+        register_weights(family.name, name, model['weights'])
+        build = model_function(family, name, model['summary'], *parts)
+        for each in (name, *model.get('other_names', ())):
+            setattr(place, each, register_model(build, each))
+            names.append(each)
+    return names
 
 
 def model_function(family, name, summary, module, options=None, may_lack=(), notes=''):

@@ -156,17 +156,10 @@ def create(args, maker, folder, seed):
             bar.set_postfix(samples=facts.samples, refresh=False)
             bar.update(done - bar.n)
 
-        return create_shards(
-            maker,
-            folder,
-            seed=seed,
-            num_outputs=args.num_outputs,
-            num_workers=args.num_workers,
-            part_bytes=max(1, int(args.part_mb * 2**20)),
-            progress=progress,
-            resume=args.resume,
-            ray=args.ray,
-        )
+        names = 'num_outputs', 'num_workers', 'resume', 'ray'
+        options = {name: getattr(args, name) for name in names}
+        options['part_bytes'] = max(1, int(args.part_mb * 2**20))
+        return create_shards(maker, folder, seed=seed, progress=progress, **options)
 
 
 def create_all(args, maker):

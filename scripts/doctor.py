@@ -19,11 +19,7 @@ from model_zoo.util.choices import ONNX_LIBRARIES
 #: extra of this project -> its libraries
 EXTRAS = {
     'onnx': ONNX_LIBRARIES,
-    'openvino': ('openvino',),
-    'tensorflow': ('tensorflow',),
-    'horovod': ('horovod',),
-    'datasets': ('datasets',),
-    'tensorboard': ('tensorboard',),
+    **{name: (name,) for name in ('openvino', 'tensorflow', 'horovod', 'datasets', 'tensorboard')},
     'serve': ('fastapi', 'uvicorn'),
     'ray': ('ray',),
     'remote': ('fsspec', 's3fs'),

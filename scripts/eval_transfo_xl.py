@@ -102,16 +102,9 @@ def main(argv=None):
     cli.setup_logging(None if args.no_log else os.path.join(args.work_dir, 'log.txt'))
     tokenizer = TransfoXLTokenizer.from_pretrained(args.model_name)
     texts = read_texts(args, tokenizer)
-    options = {'same_length': True} if args.same_length else {}
-    model = TransfoXLLMHeadModel.from_pretrained(
-        args.model_name,
-        ctx=ctx,
-        tgt_len=args.tgt_len,
-        ext_len=args.ext_len,
-        mem_len=args.mem_len,
-        clamp_len=args.clamp_len,
-        **options,
-    )
+    lengths = {name: getattr(args, name) for name in ('tgt_len', 'ext_len', 'mem_len', 'clamp_len')}
+    options = {**lengths, 'same_length': True} if args.same_length else lengths
+    model = TransfoXLLMHeadModel.from_pretrained(args.model_name, ctx=ctx, **options)
     if len(tokenizer) > model.config.vocab_size:
         raise InputError(
             f'the vocabulary does not fit: it has {len(tokenizer)} words, and the model '

@@ -14,11 +14,9 @@ and sentence-transformers load.
 evaluates an encoder without training it.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import SentenceSettings
 
-main = training_main(SentenceSettings, 'sentences.SentenceTask', __doc__, 'finetune_embedding')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(
+    __name__, SentenceSettings, 'sentences.SentenceTask', __doc__, 'finetune_embedding'
+)

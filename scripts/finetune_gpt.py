@@ -11,11 +11,7 @@ parameters after the last epochs and the best one, ``best_model/`` for
 of the best epoch. ``--only_inference`` evaluates a model.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import StorySettings
 
-main = training_main(StorySettings, 'choice.StoryTask', __doc__, 'finetune_gpt')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, StorySettings, 'choice.StoryTask', __doc__, 'finetune_gpt')

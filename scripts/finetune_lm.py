@@ -19,11 +19,7 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 ``--dev_file`` or ``--dev_data``, or without these the last one.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import MaskedLMSettings
 
-main = training_main(MaskedLMSettings, 'masked_lm.MaskedLMTask', __doc__, 'finetune_lm')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, MaskedLMSettings, 'masked_lm.MaskedLMTask', __doc__, 'finetune_lm')

@@ -11,11 +11,7 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 ``--resume``.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import SquadSettings
 
-main = training_main(SquadSettings, 'squad.SquadTask', __doc__, 'finetune_squad')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, SquadSettings, 'squad.SquadTask', __doc__, 'finetune_squad')

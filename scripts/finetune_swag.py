@@ -11,11 +11,7 @@ JSON lines with the same fields, with any number of endings. ``--output_dir`` re
 ``--only_inference`` evaluates a model.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import ChoiceSettings
 
-main = training_main(ChoiceSettings, 'choice.ChoiceTask', __doc__, 'finetune_swag')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, ChoiceSettings, 'choice.ChoiceTask', __doc__, 'finetune_swag')

@@ -12,11 +12,7 @@ best one, ``best_model/`` for ``BertForTokenClassification.from_pretrained``, ch
 the predicted labels as another column.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import TaggingSettings
 
-main = training_main(TaggingSettings, 'tagging.TaggingTask', __doc__, 'finetune_tagging')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, TaggingSettings, 'tagging.TaggingTask', __doc__, 'finetune_tagging')

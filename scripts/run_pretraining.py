@@ -10,12 +10,8 @@ command resumes from the newest), ``results.json``, ``curves.png``, and at the e
 for ``BertForPreTraining.from_pretrained`` and for ``--model`` of the fine-tuning scripts.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import PretrainingSettings
 
 PARTS = 'masked_lm.PretrainingTask', __doc__, 'run_pretraining', 'pretraining.PretrainingTrainer'
-main = training_main(PretrainingSettings, *PARTS)
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, PretrainingSettings, *PARTS)

@@ -8,7 +8,6 @@ The flags are the same; ``--batch_size`` is for each process.
 
 from run_pretraining import PARTS
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import PretrainingSettings
 
@@ -17,7 +16,4 @@ class HorovodSettings(PretrainingSettings, comm_backend='horovod'):
     """The same flags."""
 
 
-main = training_main(HorovodSettings, *PARTS)
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(__name__, HorovodSettings, *PARTS)

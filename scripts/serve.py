@@ -85,12 +85,8 @@ def main(argv=None):
         **{name: vars(args)[name] for name in LIMITS},
     )
     named = server.name_models(args.models)
-    options = {
-        'engine': args.engine,
-        'precision': args.precision,
-        'max_length': args.max_length,
-        'batch_tokens': args.batch_tokens,
-    }
+    names = 'engine', 'precision', 'max_length', 'batch_tokens'
+    options = {name: vars(args)[name] for name in names}
     if args.ray is not None:
         # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}

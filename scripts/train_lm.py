@@ -12,7 +12,6 @@ OpenAI GPT and GPT-2 read blocks of the text in random order. Transformer-XL rea
 and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
 """
 
-from model_zoo.app import cli
 from model_zoo.app.originals import training_main
 from model_zoo.errors import InputError
 from model_zoo.tasks.settings import LanguageModelSettings
@@ -62,7 +61,6 @@ def find_family(args):
     return family or args.family
 
 
-main = training_main(CommandSettings, 'language_model.LanguageModelTask', __doc__, 'train_lm')
-
-if __name__ == '__main__':
-    cli.run_script(main)
+main = training_main(
+    __name__, CommandSettings, 'language_model.LanguageModelTask', __doc__, 'train_lm'
+)

@@ -21,7 +21,7 @@ def command_names(root):
     files = [path for folder in FOLDERS for path in sorted((root / folder).glob('*.py'))]
     texts = {path.relative_to(root).as_posix(): path.read_text(encoding='utf-8') for path in files}
     texts.pop('scripts/zoo.py', None)  # it has no flags: it hands its words over to the others
-    programs = re.compile(r"__name__ == '__main__'|^main = original_main\(", re.MULTILINE)
+    programs = re.compile(r"__name__ == '__main__'|^main = \w+_main\(", re.MULTILINE)
     return [COMMAND, *(name for name, text in texts.items() if programs.search(text))]
 
 

@@ -55,21 +55,26 @@ def _name(config, name):
     return f'{name}0' if len(config.sizes) == 1 else name
 
 
+def _cell_rules(theirs, names, dense, norm, weight=None):
+    """Make the rules of a layer, whose parts have these names in another program."""
+    ours, names = 'layers.{i}.', [theirs + name for name in names.split()]
+    layers = 'ffn.ffn_1', 'ffn.ffn_2', 'attention_norm', 'ffn_norm'
+    options = {} if weight is None else {'convert': weight()}
+    return [
+        *(
+            Rule(f'{ours}attention.{part}', name + dense[0], **options)
+            for part, name in zip(('qkv_weight', 'relative.weight', 'proj.weight'), names)
+        ),
+        *layer_rules(dict(zip((ours + n for n in layers), names[3:])), dense, norm, weight=weight),
+    ]
+
+
 def _huggingface(config):
     """Make the `Mapping` of pytorch-pretrained-bert 0.6.2 and transformers."""
     ours, theirs = 'layers.{i}', 'layers.{i}.dec_attn'
-    layers = {
-        f'{ours}.ffn.ffn_1': 'layers.{i}.pos_ff.CoreNet.0',
-        f'{ours}.ffn.ffn_2': 'layers.{i}.pos_ff.CoreNet.3',
-        f'{ours}.attention_norm': f'{theirs}.layer_norm',
-        f'{ours}.ffn_norm': 'layers.{i}.pos_ff.layer_norm',
-    }
-    rules = [
-        Rule(f'{ours}.attention.qkv_weight', f'{theirs}.qkv_net.weight'),
-        Rule(f'{ours}.attention.relative.weight', f'{theirs}.r_net.weight'),
-        Rule(f'{ours}.attention.proj.weight', f'{theirs}.o_net.weight'),
-        *layer_rules(layers, norm=('.weight', '.bias')),
-    ]
+    names = 'dec_attn.qkv_net dec_attn.r_net dec_attn.o_net pos_ff.CoreNet.0 pos_ff.CoreNet.3 '
+    names += 'dec_attn.layer_norm pos_ff.layer_norm'
+    rules = _cell_rules('layers.{i}.', names, ('.weight', '.bias'), ('.weight', '.bias'))
     for name, their_name in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:
             rules.append(Rule(f'{ours}.attention.{name}', f'{theirs}.{their_name}'))
@@ -121,18 +126,12 @@ def _huggingface_words(config):
 
 def _tensorflow(config):
     """Make the `Mapping` of kimiyoung/transformer-xl for TensorFlow, without `pre_lnorm`."""
-    ours, theirs = 'layers.{i}', 'transformer/layer_{i}'
-    layers = {
-        f'{ours}.ffn.ffn_1': f'{theirs}/ff/layer_1',
-        f'{ours}.ffn.ffn_2': f'{theirs}/ff/layer_2',
-        f'{ours}.attention_norm': f'{theirs}/rel_attn/LayerNorm',
-        f'{ours}.ffn_norm': f'{theirs}/ff/LayerNorm',
-    }
+    names = (
+        'rel_attn/qkv rel_attn/r rel_attn/o ff/layer_1 ff/layer_2 rel_attn/LayerNorm ff/LayerNorm'
+    )
+    ends = ('/kernel', '/bias'), ('/gamma', '/beta')
     rules = [
-        Rule(f'{ours}.attention.qkv_weight', f'{theirs}/rel_attn/qkv/kernel', Transposed()),
-        Rule(f'{ours}.attention.relative.weight', f'{theirs}/rel_attn/r/kernel', Transposed()),
-        Rule(f'{ours}.attention.proj.weight', f'{theirs}/rel_attn/o/kernel', Transposed()),
-        *layer_rules(layers, ('/kernel', '/bias'), ('/gamma', '/beta'), weight=Transposed),
+        *_cell_rules('transformer/layer_{i}/', names, *ends, Transposed),
         Rule('^softmax.cluster_weight', 'transformer/adaptive_softmax/cutoff_0/cluster_W'),
         Rule('^softmax.cluster_bias', 'transformer/adaptive_softmax/cutoff_0/cluster_b'),
     ]

@@ -10,7 +10,6 @@ from model_zoo.layers.sequences import batch_major, bounded, positions_of, witho
 from model_zoo.util.arrays import check_array
 
 from .adaptive import AdaptiveEmbedding
-from .catalogue import ARCHITECTURES
 from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
 from .relative_attention import RelativeCell, sinusoids
@@ -22,7 +21,6 @@ class TransfoXLBlock(ZooBlock):
     """Base of `TransfoXLModel` and `TransfoXLLMHeadModel`: lengths, memories, checks."""
 
     config_class = TransfoXLConfig
-    architectures = ARCHITECTURES
     _graph_lengths = None
 
     @property

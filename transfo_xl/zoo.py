@@ -1,22 +1,12 @@
 """The family Transformer-XL, and the model that it adds to the zoo."""
 
-from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
-from model_zoo.zoo import model_function
+from model_zoo.zoo import add_models
 
-from .catalogue import PRETRAINED
 from .config import TransfoXLConfig
 from .heads import TransfoXLLMHeadModel
 from .model import TransfoXLModel
 from .tokenizer import TransfoXLTokenizer
-
-__all__ = ['TRANSFO_XL', 'transfo_xl_18_1024_16']
-
-register_pretrained(*PRETRAINED)
-
-# names that GluonNLP and the originals share with TransfoXLConfig
-_LENGTHS = ('tgt_len', 'ext_len', 'mem_len', 'clamp_len', 'same_length')
-_SAME = ('cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm')
 
 
 def _adapt(fields):
@@ -32,30 +22,10 @@ TRANSFO_XL = register_family(
         TransfoXLModel,
         {'language_model': TransfoXLLMHeadModel},
         (TransfoXLTokenizer,),
-        hparams={
-            'num_layers': ('n_layer',),
-            'units': ('d_model',),
-            'embed_size': ('d_embed',),
-            'hidden_size': ('d_inner',),
-            'num_heads': ('n_head',),
-            'head_size': ('d_head',),
-            'layer_norm_eps': ('layer_norm_epsilon',),
-            'dropout': ('dropout',),
-            'attention_dropout': ('dropatt',),
-            **{name: (name,) for name in (*_SAME, *_LENGTHS)},
-        },
-        always_allowed=('dropout', 'attention_dropout', *_LENGTHS),
         zoo_task='language_model',
         adapt=_adapt,
     )
 )
-
-
-transfo_xl_18_1024_16 = model_function(
-    TRANSFO_XL,
-    'transfo_xl_18_1024_16',
-    'Transformer-XL large: 18 layers, 1024 units, 16 heads (Dai et al. 2019, section 4.1).',
-    __name__,
-    notes="""The vocabulary's words should be in the order of their frequency. Of the model's
-    cutoffs (20000, 40000, 200000) a new model has those that are less than the number of words.""",
-)
+_NOTES = """The vocabulary's words should be in the order of their frequency. Of the model's
+    cutoffs (20000, 40000, 200000) a new model has those that are less than the number of words."""
+__all__ = ['TRANSFO_XL', *add_models(TRANSFO_XL, __name__, _NOTES)]

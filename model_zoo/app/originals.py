@@ -202,11 +202,12 @@ def parse_settings(cls, doc, argv=None, command=None):
     return translate(cls, doc, argv, command)[0]
 
 
-def training_main(settings_class, task, doc, name, trainer='trainer.Trainer'):
-    """Return the ``main(argv)`` of a command that trains.
+def training_main(program, settings_class, task, doc, name, trainer='trainer.Trainer'):
+    """Return the ``main(argv)`` of a command that trains; call it if the file is the program.
 
-    `task` is its class, such as ``'squad.SquadTask'`` in `model_zoo.tasks`, and `trainer` one of
-    this package; `doc` and `name` are the command's.
+    `program` is the file's ``__name__``, `task` the class of the task, such as
+    ``'squad.SquadTask'`` in `model_zoo.tasks`, and `trainer` one of this package; `doc` and `name`
+    are the command's.
     """
 
     def main(argv=None):
@@ -217,6 +218,8 @@ def training_main(settings_class, task, doc, name, trainer='trainer.Trainer'):
         task_class, trainer_class = map(pkgutil.resolve_name, names)
         run_task(task_class(parsed), trainer_class)
 
+    if program == '__main__':
+        cli.run_script(main)
     return main
 
 

@@ -4,6 +4,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
+from ..layers.graphs import with_attributes
 from ..util.arrays import check_array
 from .block import ZooBlock
 from .graphs import without_graphs
@@ -77,16 +78,9 @@ class AttentionBlock(ZooBlock):
             kept.append((heads + probe, probe))
             return kept[-1][0]
 
-        base._is_watched = True
-        try:
-            for attention in base.attentions():
-                attention.watch = watch
-            with without_graphs(self):
-                result = HybridBlock.__call__(self, *inputs)
-        finally:
-            base._is_watched = False
-            for attention in base.attentions():
-                attention.watch = None
+        watched = with_attributes(base.attentions(), watch=watch)
+        with without_graphs(self), with_attributes([base], _is_watched=True), watched:
+            result = HybridBlock.__call__(self, *inputs)
         base._kept = kept
         return result
 

@@ -13,6 +13,7 @@ from ..layers.cells import DecoderCell
 from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
+from ..mxnet_private import contexts_of
 from ..util.arrays import check_array
 from ..util.fields import Size
 from .attention_block import AttentionBlock
@@ -87,9 +88,8 @@ class DecoderBlock(AttentionBlock):
         base._changed()
         new = base.word_embed.weight
         new.cast(old.dtype)
-        try:
-            ctx = old.list_ctx()
-        except RuntimeError:
+        ctx = contexts_of(old)
+        if not ctx:
             return  # not initialized yet
         new.initialize(ctx=ctx)
         rows = min(old.shape[0], new.shape[0])

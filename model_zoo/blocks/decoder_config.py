@@ -15,7 +15,7 @@ from ..checkpoint.mapping import (
 from ..util.fields import Size
 from .config import PYTORCH_FORMATS, AttentionConfig
 
-__all__ = ['HPARAMS', 'OPTIONS', 'DecoderConfig']
+__all__ = ['DecoderConfig']
 
 
 @dataclasses.dataclass
@@ -92,24 +92,6 @@ class DecoderConfig(AttentionConfig):
         """Units of the feed-forward layer."""
         return 4 * self.n_embd
 
-
-#: GluonNLP's names of hyper-parameters -> fields of DecoderConfig
-HPARAMS = {
-    'num_layers': ('n_layer',),
-    'units': ('n_embd',),
-    'embed_size': ('n_embd',),
-    'num_heads': ('n_head',),
-    'max_length': ('n_positions', 'n_ctx'),
-    'layer_norm_eps': ('layer_norm_epsilon',),
-    'dropout': ('resid_pdrop', 'embd_pdrop', 'attn_pdrop'),
-}
-#: options that the zoo's functions pass on, and their defaults
-OPTIONS = {
-    'output_attention': False,
-    'output_all_encodings': False,
-    'keep_multihead_output': False,
-    'predict_special_tokens': True,
-}
 
 _LAYERS = 'layers.{i}.'
 

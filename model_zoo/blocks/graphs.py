@@ -1,12 +1,10 @@
 """A block's graphs: one for each pattern of inputs."""
 
-import contextlib
-
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..environment import set_meanwhile
-from ..layers.graphs import LOCK
+from ..layers.graphs import LOCK, with_attributes
 from ..mxnet_private import GRAPH, flatten
 
 __all__ = ['BlockGraphs', 'without_graphs', 'without_subgraphs']
@@ -42,18 +40,11 @@ class BlockGraphs(HybridBlock):
             return super()._call_cached_op(*inputs)
 
 
-@contextlib.contextmanager
 def without_graphs(block):
     """Open a context in which a block runs operator by operator."""
     parts = []
     block.apply(lambda part: parts.append(part) if part._active else None)
-    for part in parts:
-        part._active = False
-    try:
-        yield
-    finally:
-        for part in parts:
-            part._active = True
+    return with_attributes(parts, _active=False)
 
 
 def without_subgraphs():

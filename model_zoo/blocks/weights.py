@@ -15,7 +15,7 @@ from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import plain_arrays, write_params
 from ..errors import CheckpointError, UnknownNameError, reporting
 from ..families import load_above
-from ..mxnet_private import own_names
+from ..mxnet_private import contexts_of, own_names
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
@@ -208,13 +208,10 @@ class BlockFiles:
             self.cast(np.result_type(*(array.dtype for array in used.values())))
         for name, array in used.items():
             parameter = parameters[name]
-            try:
-                parameter.list_ctx()
-            except RuntimeError:  # it isn't initialized
+            if not contexts_of(parameter):
                 parameter.initialize(mx.init.Zero(), ctx=ctx or mx.cpu())
-            else:
-                if ctx is not None:
-                    parameter.reset_ctx(ctx)
+            elif ctx is not None:
+                parameter.reset_ctx(ctx)
             parameter.set_data(mx.nd.array(array, dtype=parameter.dtype))
         return missing, unknown
 
@@ -325,10 +322,7 @@ class BlockFiles:
             written.append(filename)
 
     def save_pretrained(
-        self,
-        directory: str | os.PathLike,
-        tokenizer: Any = None,
-        format: str = 'native',
+        self, directory: str | os.PathLike, tokenizer: Any = None, format: str = 'native'
     ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 

@@ -4,17 +4,8 @@ A reader knows a file format and no family (`tensor_files`, `torch_file`); a `Ma
 a family's table of names and knows no format.
 """
 
-from .mapping import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed, layer_rules
+from . import mapping
+from .mapping import *
 from .readers import read_tensors
 
-__all__ = [
-    'Fused',
-    'Mapping',
-    'OneWide',
-    'Padded',
-    'Rule',
-    'Stacked',
-    'Transposed',
-    'layer_rules',
-    'read_tensors',
-]
+__all__ = [*mapping.__all__, 'read_tensors']

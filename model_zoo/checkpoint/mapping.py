@@ -11,6 +11,8 @@ import numpy as np
 
 from ..errors import CheckpointError
 
+__all__ = ['Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules']
+
 _log = logging.getLogger(__name__)
 
 

@@ -11,12 +11,7 @@ from ..errors import CheckpointError, reporting
 from ..util.files import atomic_write
 from ..util.reading import check_json, read_json, sha256_of
 from .numpy_files import read_numpy
-from .tensor_files import (
-    PARAMS_START,
-    read_params,
-    read_safetensors,
-    write_safetensors,
-)
+from .tensor_files import PARAMS_START, read_params, read_safetensors, write_safetensors
 from .tensorflow_file import is_tensorflow, newest_checkpoint, read_tensorflow, write_tensorflow
 from .torch_file import is_torch, read_torch, write_torch
 

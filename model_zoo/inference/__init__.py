@@ -1,27 +1,17 @@
 """Models in use: from texts to results, by the pipeline of a task. Its parts load on first use."""
 
-import importlib
 from typing import TYPE_CHECKING
+
+from ..families import names_later
 
 if TYPE_CHECKING:
     from .pipelines import pipeline as pipeline
 
-#: public name -> the module that has it
 _PLACES = {
-    'ENGINES': 'engines',
-    'PIPELINES': 'pipelines',
-    'Engine': 'mxnet_engine',
-    'MXNetEngine': 'mxnet_engine',
-    'Pipeline': 'pipeline_base',
-    'make_engine': 'engines',
-    'nearest': 'vectors',
-    'pipeline': 'pipelines',
-    'unit_vectors': 'vectors',
+    '.engines': 'ENGINES make_engine',
+    '.mxnet_engine': 'Engine MXNetEngine',
+    '.pipeline_base': 'Pipeline',
+    '.pipelines': 'PIPELINES pipeline',
+    '.vectors': 'nearest unit_vectors',
 }
-__all__ = sorted(_PLACES)
-
-
-def __getattr__(name):
-    if name not in _PLACES:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    return getattr(importlib.import_module(f'.{_PLACES[name]}', __name__), name)
+__getattr__, __all__ = names_later(__name__, _PLACES)

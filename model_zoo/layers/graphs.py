@@ -21,19 +21,27 @@ class LockedGraph(HybridBlock):
             return super()._call_cached_op(*inputs)
 
 
+@contextlib.contextmanager
+def with_attributes(objects, **values):
+    """Within the context these objects have other values of attributes."""
+    before = [(each, name, getattr(each, name)) for each in objects for name in values]
+    try:
+        for each, name, _ in before:
+            setattr(each, name, values[name])
+        yield
+    finally:
+        for change in before:
+            setattr(*change)
+
+
 class Switch(threading.local):
     """A switch of each thread; it is off at first."""
 
     is_on = False
 
-    @contextlib.contextmanager
     def turned(self, is_on):
         """Turn the switch on or off inside a ``with``."""
-        before, self.is_on = self.is_on, is_on
-        try:
-            yield
-        finally:
-            self.is_on = before
+        return with_attributes([self], is_on=is_on)
 
 
 _standard = Switch()

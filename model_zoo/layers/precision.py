@@ -18,6 +18,7 @@ from mxnet.gluon import nn
 
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
+from ..mxnet_private import contexts_of
 from ..util.choices import PRECISIONS
 
 __all__ = ['PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'set_precision']
@@ -130,11 +131,7 @@ def set_precision(block, dtype):
 
 
 def _contexts(block):
-    """Return the contexts of the parameters; empty if they have no values yet."""
-    try:
-        return {ctx for p in block.collect_params().values() for ctx in p.list_ctx()}
-    except RuntimeError:
-        return set()
+    return contexts_of(*block.collect_params().values())
 
 
 @functools.cache

@@ -3,12 +3,4 @@
 from .graph import OPSET, fuse, save, to_onnx
 from .precision import Quantizer, convert, reduces_range
 
-__all__ = [
-    'OPSET',
-    'Quantizer',
-    'convert',
-    'fuse',
-    'reduces_range',
-    'save',
-    'to_onnx',
-]
+__all__ = ['OPSET', 'Quantizer', 'convert', 'fuse', 'reduces_range', 'save', 'to_onnx']

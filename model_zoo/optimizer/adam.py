@@ -12,6 +12,8 @@ from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
 
+__all__ = ['LAMB', 'NO_DECAY', 'BERTAdam', 'OpenAIAdam', 'disable_weight_decay']
+
 #: Regular expression of the parameters without weight decay. The end of the name decides: a block's
 #: prefix may contain one of these words.
 NO_DECAY = r'.*(bias|beta|gamma)$'

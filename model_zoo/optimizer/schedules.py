@@ -13,6 +13,19 @@ import mxnet as mx
 from ..errors import InputError, UnknownNameError
 from ..util.choices import SCHEDULE_NAMES
 
+__all__ = [
+    'SCHEDULES',
+    'ConstantLR',
+    'Schedule',
+    'WarmupConstantSchedule',
+    'WarmupCosineSchedule',
+    'WarmupCosineWithHardRestartsSchedule',
+    'WarmupCosineWithWarmupRestartsSchedule',
+    'WarmupLinearSchedule',
+    'finetune_schedule',
+    'get_schedule',
+]
+
 _LOGGER = logging.getLogger(__name__)
 
 

@@ -1,6 +1,6 @@
 """The catalogue of pretrained weights, as data.
 
-Each family registers its entries from its ``zoo.py``.
+Each family registers its entries, which its package's ``models.json`` holds.
 """
 
 import dataclasses
@@ -86,6 +86,15 @@ _ENTRIES = {}  # (model, data set) -> entry, in the order of their registration
 def register_pretrained(*entries):
     """Add `entries` (:class:`PretrainedEntry`) to the catalogue."""
     _ENTRIES.update({(entry.model, entry.dataset): entry for entry in entries})
+
+
+def register_weights(family, model, weights):
+    """Add a model's entries, a dict of data sets and the fields of `PretrainedEntry`."""
+    for dataset, fields in weights.items():
+        fields = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
+        if 'package' in fields:
+            fields['package'] = PackageFiles(**fields['package'])
+        register_pretrained(PretrainedEntry(model, dataset, family, **fields))
 
 
 def list_pretrained(pattern=None):

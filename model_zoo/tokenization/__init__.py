@@ -1,17 +1,8 @@
 """Text to ids and back: one interface, and the parts of the families' tokenizers."""
 
+from . import encoding
 from .basic import BasicTokenizer, WordpieceTokenizer
-from .encoding import BatchEncoding, Encoding, Frame, LibraryPieces, ListedPieces
+from .encoding import *
 from .tokenizer import FileTokenizer, Tokenizer
 
-__all__ = [
-    'BasicTokenizer',
-    'BatchEncoding',
-    'Encoding',
-    'FileTokenizer',
-    'Frame',
-    'LibraryPieces',
-    'ListedPieces',
-    'Tokenizer',
-    'WordpieceTokenizer',
-]
+__all__ = ['BasicTokenizer', 'FileTokenizer', 'Tokenizer', 'WordpieceTokenizer', *encoding.__all__]

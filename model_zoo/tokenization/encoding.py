@@ -10,6 +10,8 @@ import numpy as np
 from ..errors import InputError
 from ..util.arrays import pad_rows
 
+__all__ = ['BatchEncoding', 'Encoding', 'Frame', 'LibraryPieces', 'ListedPieces']
+
 
 class Frame(NamedTuple):
     """The special tokens around a text, or around and between the two texts of a pair.

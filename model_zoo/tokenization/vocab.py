@@ -24,15 +24,8 @@ SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
 VOCAB_NAME = 'vocab.txt'
 
 #: role of a special token -> the attribute of GluonNLP's vocabularies that names it
-ROLES = {
-    'unk': 'unknown_token',
-    'pad': 'padding_token',
-    'mask': 'mask_token',
-    'cls': 'cls_token',
-    'sep': 'sep_token',
-    'bos': 'bos_token',
-    'eos': 'eos_token',
-}
+ROLES = {'unk': 'unknown_token', 'pad': 'padding_token'}
+ROLES.update((role, f'{role}_token') for role in ('mask', 'cls', 'sep', 'bos', 'eos'))
 
 #: beginning of the names of ids between others that no token has
 NO_TOKEN = '[no token '

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 
+from ..environment import set_meanwhile
 from ..errors import InputError, MissingExtraError
 
 
@@ -80,15 +81,7 @@ def join_cluster(address, shows_logs=False):
     return ray, True
 
 
-@contextlib.contextmanager
 def _bound_to_loopback():
     """Set the address of this machine's clusters to 127.0.0.1 if Ray is imported inside."""
     name = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # whether clusters of several machines are made
-    if 'ray' in sys.modules or name in os.environ:
-        yield
-        return
-    os.environ[name] = '0'
-    try:
-        yield
-    finally:
-        del os.environ[name]
+    return set_meanwhile(name, None if 'ray' in sys.modules or name in os.environ else '0')

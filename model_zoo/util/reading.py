@@ -148,15 +148,7 @@ def decode_at(path, position, line, encoding=None):
 
 def read_text(path, encoding=None):
     """Read the text of a file, its line ends included; see `read_lines`."""
-    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
-        content = file.read()
-    if encoding is None and content[:2] in _UTF_16_MARKS:
-        encoding = 'utf-16'
-    try:
-        text = content.decode(_with_mark(encoding) if encoding else 'utf-8-sig')
-    except UnicodeDecodeError as error:
-        line = 1 + content.count(b'\n', 0, error.start)
-        raise _undecodable(f'{path}, line {line}', error, encoding) from None
+    text = ''.join(line for _, line in read_lines(path, encoding))
     if not text.strip():
         raise InputError(f'{str(path)!r} has no text')
     return text

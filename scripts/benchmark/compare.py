@@ -80,13 +80,8 @@ PEERS = {
     ),
     'serving': (Kind('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),),
 }
-OURS = {
-    'forward': 'gluon:forward',
-    'vectors': 'gluon:vectors',
-    'generation': 'gluon:generation',
-    'training': 'gluon:training',
-    'serving': 'programs:serve',
-}
+OURS = {work: f'gluon:{work}' for work in ('forward', 'vectors', 'generation', 'training')}
+OURS['serving'] = 'programs:serve'
 
 
 def parse_arguments(argv=None):

@@ -13,9 +13,9 @@ from script_runs import ROOT, read_json, run_python
 
 import bert
 import export.export as module
-from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
+from model_zoo.registry import get_family
 
 CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_attention_heads': 4}
 
@@ -31,7 +31,7 @@ def small(monkeypatch):
     """The zoo's names mean small models."""
     fields = {name: value for name, value in CONFIG.items() if name != 'vocab_size'}
     for name in ('bert_12_768_12', 'bert_24_1024_16'):
-        monkeypatch.setitem(ARCHITECTURES, name, fields)
+        monkeypatch.setitem(get_family('bert').base.architectures, name, fields)
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from variant_models import make_roberta
 
 import bert
 from bert import BertForSequenceClassification, BertTokenizer
-from bert.catalogue import ARCHITECTURES
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
 from model_zoo.app.originals import SCRIPTS
 from model_zoo.pretrained import get_entry, resolve
+from model_zoo.registry import get_family
 from model_zoo.tasks.classification_data import get_task
 from model_zoo.tasks.pretraining.files import Samples, write_shard, write_tfrecords
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
@@ -243,7 +243,8 @@ def here(world, tmp_path, monkeypatch):
     monkeypatch.setenv('MXNET_HOME', str(world.parent / 'root'))
     small = config().to_dict()
     del small['vocab_size']
-    monkeypatch.setitem(ARCHITECTURES, 'bert_12_768_12', small)  # which an export takes its size of
+    # which an export takes its size of
+    monkeypatch.setitem(get_family('bert').base.architectures, 'bert_12_768_12', small)
     return folder
 
 

@@ -31,8 +31,6 @@ HEAVY.add('pytorch_pretrained_bert')
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are
-    'model_zoo.inference': {'import_module'},  # the same
-    'model_zoo.training': {'import_module'},  # the same
     'model_zoo.app.finetune': {'import_module'},  # a task by its name
     'model_zoo.app.originals': {'import_module'},  # a command's task, once its flags are read
     'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses

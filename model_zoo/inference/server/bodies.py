@@ -109,11 +109,7 @@ def _texts(value):
 
 _TEXTS = {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}
 # Pydantic's own list would keep an error for each item
-Texts = Annotated[
-    Any,
-    pydantic.PlainValidator(_texts),
-    pydantic.WithJsonSchema(_TEXTS),
-]
+Texts = Annotated[Any, pydantic.PlainValidator(_texts), pydantic.WithJsonSchema(_TEXTS)]
 
 
 def _inputs(value):

@@ -9,39 +9,11 @@ should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
 
 import model_zoo  # before MXNet
 
-from .file_utils import CONFIG_NAME, PYTORCH_PRETRAINED_BERT_CACHE, WEIGHTS_NAME, cached_path
-from .modeling import (
-    BertConfig,
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForNextSentencePrediction,
-    BertForPreTraining,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-    load_tf_weights_in_bert,
-)
-from .modeling_gpt2 import (
-    GPT2Config,
-    GPT2DoubleHeadsModel,
-    GPT2LMHeadModel,
-    GPT2Model,
-    load_tf_weights_in_gpt2,
-)
-from .modeling_openai import (
-    OpenAIGPTConfig,
-    OpenAIGPTDoubleHeadsModel,
-    OpenAIGPTLMHeadModel,
-    OpenAIGPTModel,
-    load_tf_weights_in_openai_gpt,
-)
-from .modeling_transfo_xl import (
-    TransfoXLConfig,
-    TransfoXLLMHeadModel,
-    TransfoXLModel,
-    load_tf_weights_in_transfo_xl,
-)
+from .file_utils import *
+from .modeling import *
+from .modeling_gpt2 import *
+from .modeling_openai import *
+from .modeling_transfo_xl import *
 from .optimization import BertAdam
 from .optimization_openai import OpenAIAdam
 from .tokenization import BasicTokenizer, BertTokenizer, WordpieceTokenizer

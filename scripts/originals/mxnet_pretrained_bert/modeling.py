@@ -155,3 +155,6 @@ class BertForQuestionAnswering(_BertHead, bert.BertForQuestionAnswering):
             for part, position in zip(scores[-2:], positions.values())
         ]
         return (losses[0] + losses[1]) / 2
+
+
+__all__ = [name for name in dir() if name.startswith(('Bert', 'load_tf_'))]

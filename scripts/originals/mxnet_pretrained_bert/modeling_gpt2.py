@@ -3,13 +3,7 @@
 import gpt2
 
 from .file_utils import archive_map
-from .modeling_openai import (
-    CHOICES,
-    TEXT,
-    DecoderLike,
-    DoubleHeads,
-    load_tf_weights_in_openai_gpt,
-)
+from .modeling_openai import CHOICES, TEXT, DecoderLike, DoubleHeads, load_tf_weights_in_openai_gpt
 from .torch_like import TorchLike
 
 GPT2Config = gpt2.GPT2Config
@@ -72,3 +66,6 @@ class GPT2DoubleHeadsModel(DoubleHeads, _GPT2Head, gpt2.GPT2DoubleHeadsModel):
     """
 
     order = (*CHOICES, 'past', 'head_mask', 'valid_length')
+
+
+__all__ = [name for name in dir() if name.startswith(('GPT2', 'load_tf_weights_in_gpt2'))]

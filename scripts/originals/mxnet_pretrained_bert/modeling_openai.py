@@ -1,6 +1,7 @@
 """OpenAI GPT, called as ``modeling_openai.py`` of pytorch-pretrained-bert 0.6.2."""
 
 import gpt
+from model_zoo.layers.graphs import with_attributes
 
 from .file_utils import archive_map
 from .torch_like import TorchLike
@@ -29,11 +30,8 @@ class DecoderLike(TorchLike):
     graph_options = ('output_all_encodings',)
 
     def call(self, **inputs):
-        self.output_all_encodings, usual = True, self.output_all_encodings
-        try:
+        with with_attributes([self], output_all_encodings=True):
             return super().call(**inputs)
-        finally:
-            self.output_all_encodings = usual
 
 
 class DoubleHeads(TorchLike):
@@ -96,3 +94,6 @@ class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsM
     """
 
     order = (*CHOICES, 'head_mask', 'valid_length')
+
+
+__all__ = [name for name in dir() if name.startswith(('OpenAIGPT', 'load_tf_'))]

@@ -78,3 +78,6 @@ class TransfoXLLMHeadModel(_Uncounted, transfo_xl.TransfoXLLMHeadModel):
 
     def call(self, target=None, **inputs):
         return super().call(labels=target, **inputs)
+
+
+__all__ = [name for name in dir() if name.startswith(('TransfoXL', 'load_tf_'))]

@@ -5,20 +5,20 @@ inputs, in their order, and outputs. When a head calls its backbone, both are th
 """
 
 import contextlib
-import contextvars
 from typing import NamedTuple
 
 import mxnet as mx
 
 from model_zoo.checkpoint.mapping import Mapping
+from model_zoo.layers.graphs import Switch
+from model_zoo.mxnet_private import contexts_of
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
 
 __all__ = ['LoadedKeys', 'TorchLike', 'find_context']
 
-_is_within = contextvars.ContextVar('is_within', default=False)  # another block's call
-_opening = contextvars.ContextVar('opening', default=False)  # a block with weights from a file
+_within, _opening = Switch(), Switch()  # another block's call; the weights of a file
 
 
 class LoadedKeys(NamedTuple):
@@ -48,30 +48,26 @@ class TorchLike:
         if len(inputs) > len(self.arguments):
             raise TypeError(f'{type(self).__name__} takes config, {", ".join(self.arguments)}')
         super().__init__(config, **dict(zip(self.arguments, inputs)), **options)
-        if not _opening.get():
+        if not _opening.is_on:
             self._initialize_rest()
             self._is_new = not isinstance(config, mx.gluon.Block)
 
     def _initialize_rest(self):
         for parameter in self.collect_params().values():
-            try:
-                parameter.list_ctx()
-            except RuntimeError:
+            if not contexts_of(parameter):
                 parameter.initialize(default_init=mx.init.Normal(0.02))
 
     def __call__(self, *inputs, **named):
         if inputs and isinstance(inputs[0], mx.sym.Symbol):
             return super().__call__(*inputs, **named)
         with contextlib.nullcontext() if self.training else mx.autograd.predict_mode():
-            if _is_within.get():
+            if _within.is_on:
                 return super().__call__(*inputs, **named)
             if len(inputs) > len(self.order):
                 raise TypeError(f'{type(self).__name__} takes {", ".join(self.order)}')
-            token, self._is_new = _is_within.set(True), False
-            try:
+            self._is_new = False
+            with _within.turned(True):
                 return self.call(**dict(zip(self.order, inputs)), **named)
-            finally:
-                _is_within.reset(token)
 
     def call(self, **inputs):
         """Return the outputs as the original does."""
@@ -94,13 +90,9 @@ class TorchLike:
     def from_pretrained(cls, name_or_dir, *inputs, cache_dir=None, **kwargs):
         """See `ZooBlock.from_pretrained`; `inputs` are the class's, as in the originals."""
         kwargs.update(zip(cls.arguments, inputs))
-        token = _opening.set(True)
-        try:
-            block = super().from_pretrained(
-                name_or_dir, root=kwargs.pop('root', None) or cache_root(cache_dir), **kwargs
-            )
-        finally:
-            _opening.reset(token)
+        root = kwargs.pop('root', None) or cache_root(cache_dir)
+        with _opening.turned(True):
+            block = super().from_pretrained(name_or_dir, root=root, **kwargs)
         block._initialize_rest()
         return block
 

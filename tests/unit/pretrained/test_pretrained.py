@@ -11,12 +11,12 @@ from mxnet.gluon.model_zoo import model_store
 from refusals import refuses
 from tiny import learn_pieces
 
-from bert.catalogue import PRETRAINED
 from model_zoo import pretrained
 from model_zoo.errors import PretrainedNotFoundError
 from model_zoo.families import load_families
 from model_zoo.pretrained import PackageFiles, PretrainedEntry, catalogue, find_files
 from model_zoo.pretrained.find import in_repository
+from model_zoo.registry import get_family
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
 pytestmark = pytest.mark.usefixtures('no_network')
@@ -29,6 +29,13 @@ CONFIG = '{"hidden_size": 4}'
 
 def sha1(content):
     return hashlib.sha1(content).hexdigest()
+
+
+PRETRAINED = [
+    entry
+    for entry in pretrained.list_pretrained()
+    if 'bert' in (entry.family, get_family(entry.family).variant_of)
+]
 
 
 @pytest.fixture
