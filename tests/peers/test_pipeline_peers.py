@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from variant_models import make_roberta
+from variant_models import MAKERS
 
 import model_zoo
 from bert import BertForMaskedLM, BertTokenizer, RobertaForTokenClassification
@@ -154,7 +154,7 @@ def test_token_classification(folder_of, strategy):
 
 @pytest.mark.parametrize('strategy', ['none', 'simple', 'first', 'average', 'max'])
 def test_words_of_byte_pairs(tmp_path, strategy):
-    model, tokenizer = make_roberta(tmp_path)
+    model, tokenizer = MAKERS['roberta'](tmp_path)
     block = tiny.initialized(RobertaForTokenClassification(model.config, num_labels=5))
     block.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
     options = {'aggregation_strategy': strategy, 'ignore_labels': []}
