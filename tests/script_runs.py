@@ -5,6 +5,8 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -135,6 +137,19 @@ def train_in_workers(count, program, *argv):
     texts = '\n'.join(each.stdout for each in done)
     assert not any(each.returncode for each in done), texts
     return texts
+
+
+def assert_next_runs(folder):
+    """Run what a training in a folder proposes to do next, in a process of its own."""
+    log = next(folder.glob('log_*')).read_text('utf-8')
+    zoo = shlex.join([sys.executable, str(ROOT / 'scripts' / 'zoo.py')])  # not an installed one
+    line = re.findall('next: (.*)', log)[-1]
+    line = re.sub(r'\S*\bzoo ', f'{zoo} ', line, count=1)
+    if ' serve ' in line:  # which doesn't end
+        assert os.path.isdir(shlex.split(line)[3])
+        return
+    done = subprocess.run(line, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout, done.stderr
 
 
 def parameters(path):

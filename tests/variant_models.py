@@ -13,108 +13,75 @@ from model_zoo.opening import open_model
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
 SIZES = {'hidden_size': 32, 'num_hidden_layers': 1, 'max_position_embeddings': 66}
-SPACE = '\u0120'
-DEBERTA_TOKENS = '[PAD]', '[CLS]', '[SEP]', '[UNK]'
-
-
-def make_roberta(folder):
-    """Make a RoBERTa whose vocabulary has bytes, and small letters behind a space."""
-    folder.mkdir(parents=True, exist_ok=True)
-    letters = sorted(bytes_to_unicode().values())
-    merges = [(SPACE, letter) for letter in string.ascii_lowercase]
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *letters, *map(''.join, merges), '<mask>']
-    write_pairs(folder, tokens, map(' '.join, merges))
-    tokenizer = bert.RobertaTokenizer.from_pretrained(str(folder))
-    config = tiny.make_config(bert.RobertaConfig, len(tokens), **SIZES)
-    return bert.RobertaModel(config, use_decoder=True), tokenizer
+NARROW = {**SIZES, 'embedding_size': 16}
+FAIRSEQ = ['<s>', '<pad>', '</s>', '<unk>']
+LETTERS = [*string.ascii_lowercase, *string.digits, *string.punctuation]
+FURTHER = [f'##{letter}' for letter in string.ascii_lowercase]
+#: from which pieces are learned
+LINES = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1'] * 3
+BYTES = sorted(bytes_to_unicode().values())
+#: small letters behind a space
+MERGES = [('\u0120', letter) for letter in string.ascii_lowercase]
+SPACED = list(map(''.join, MERGES))
+#: options of the pieces of ALBERT, and of DeBERTa
+ALBERT = {'control_symbols': ['[CLS]', '[SEP]', '[MASK]']}
+ALBERT.update(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1)
+ROLES = 'pad', 'bos', 'eos', 'unk'
+DEBERTA = dict(zip([f'{role}_id' for role in ROLES], range(4)))
+TOKENS = '[PAD]', '[CLS]', '[SEP]', '[UNK]'
+DEBERTA.update(zip([f'{role}_piece' for role in ROLES], TOKENS))
 
 
 def _word_pieces(folder):
-    """Return a tokenizer of letters and their continuations."""
-    folder.mkdir(parents=True, exist_ok=True)
-    letters = string.ascii_lowercase + string.digits + string.punctuation
-    further = [f'##{letter}' for letter in string.ascii_lowercase]
-    return bert.BertTokenizer(write_words(folder, [*letters, *further]))
+    return bert.BertTokenizer(write_words(folder, [*LETTERS, *FURTHER]))
 
 
-def make_distilbert(folder):
-    tokenizer = _word_pieces(folder)
-    sizes = {'dim': 32, 'n_layers': 1, 'max_position_embeddings': 64}
-    config = tiny.make_config(bert.DistilBertConfig, len(tokenizer), **sizes)
-    return bert.DistilBertModel(config, use_decoder=True), tokenizer
+def _pairs(tokenizer_class, *tokens):
+    merges = list(map(' '.join, MERGES))
+    return lambda folder: tokenizer_class(*write_pairs(folder, tokens, merges))
 
 
-def make_electra(folder):
-    tokenizer = _word_pieces(folder)
-    config = tiny.make_config(bert.ElectraConfig, len(tokenizer), **SIZES, embedding_size=16)
-    return bert.ElectraModel(config, use_decoder=True), tokenizer
+def _pieces(tokenizer_class, name, **options):
+    options['hard_vocab_limit'] = False
+    return lambda folder: tokenizer_class(learn_pieces(folder / name, LINES, 90, **options))
 
 
-def make_xlmr(folder):
-    """Pieces learned from letters and a few words."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
-    path = folder / 'sentencepiece.bpe.model'
-    tokenizer = bert.XLMRobertaTokenizer(learn_pieces(path, lines * 3, 90, hard_vocab_limit=False))
-    config = tiny.make_config(bert.XLMRobertaConfig, len(tokenizer), **SIZES)
-    return bert.XLMRobertaModel(config, use_decoder=True), tokenizer
-
-
-def make_mpnet(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    letters = [*string.ascii_lowercase, *string.digits, *string.punctuation]
-    further = [f'##{letter}' for letter in string.ascii_lowercase]
-    tokens = ['<s>', '<pad>', '</s>', '<unk>', *tiny.SPECIAL, *letters, *further, '<mask>']
+def _mpnet(folder):
+    tokens = [*FAIRSEQ, *tiny.SPECIAL, *LETTERS, *FURTHER, '<mask>']
     (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n', 'utf-8')
-    config = tiny.make_config(bert.MPNetConfig, len(tokens), **SIZES)
-    return bert.MPNetModel(config, use_decoder=True), bert.MPNetTokenizer(folder / 'vocab.txt')
+    return bert.MPNetTokenizer(folder / 'vocab.txt')
 
 
-def make_albert(folder):
-    """Pieces learned from letters and a few words."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
-    path, special = folder / 'spiece.model', {'control_symbols': ['[CLS]', '[SEP]', '[MASK]']}
-    special.update(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, hard_vocab_limit=False)
-    tokenizer = bert.AlbertTokenizer(learn_pieces(path, lines * 3, 90, **special))
-    config = tiny.make_config(bert.AlbertConfig, len(tokenizer), **SIZES, embedding_size=16)
-    return bert.AlbertModel(config, use_decoder=True), tokenizer
+def _maker(name, make_tokenizer, **sizes):
+    """A function of a folder for the vocabulary -> (model, tokenizer)."""
+
+    def make(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tokenizer = make_tokenizer(folder)
+        kind = getattr(bert, f'{name}Config')
+        config = tiny.make_config(kind, len(tokenizer), **(sizes or SIZES))
+        return getattr(bert, f'{name}Model')(config, use_decoder=True), tokenizer
+
+    return make
 
 
-def make_deberta(folder):
-    """Pieces learned from letters and a few words, with BERT's special tokens."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
-    ids = dict(zip(('pad_id', 'bos_id', 'eos_id', 'unk_id'), range(4)))
-    pieces = dict(zip(('pad_piece', 'bos_piece', 'eos_piece', 'unk_piece'), DEBERTA_TOKENS))
-    options = {**ids, **pieces, 'hard_vocab_limit': False}
-    path = learn_pieces(folder / 'spm.model', lines * 3, 90, **options)
-    tokenizer = bert.DebertaV2Tokenizer(path)
-    config = tiny.make_config(bert.DebertaV2Config, len(tokenizer), **SIZES)
-    return bert.DebertaV2Model(config, use_decoder=True), tokenizer
-
-
-def make_modernbert(folder):
-    """Bytes, and small letters behind a space."""
-    folder.mkdir(parents=True, exist_ok=True)
-    letters = sorted(bytes_to_unicode().values())
-    merges = [(SPACE, letter) for letter in string.ascii_lowercase]
-    tokens = [*letters, *map(''.join, merges), '[UNK]', '[CLS]', '[SEP]', '[PAD]', '[MASK]']
-    tokenizer = bert.ModernBertTokenizer(*write_pairs(folder, tokens, map(' '.join, merges)))
-    config = tiny.make_config(bert.ModernBertConfig, len(tokens), **SIZES)
-    return bert.ModernBertModel(config, use_decoder=True), tokenizer
-
-
-#: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
+#: name of a family -> its maker
 MAKERS = {
-    'roberta': make_roberta,
-    'distilbert': make_distilbert,
-    'electra': make_electra,
-    'xlmr': make_xlmr,
-    'mpnet': make_mpnet,
-    'albert': make_albert,
-    'deberta': make_deberta,
-    'modernbert': make_modernbert,
+    'roberta': _maker(
+        'Roberta', _pairs(bert.RobertaTokenizer, *FAIRSEQ, *BYTES, *SPACED, '<mask>')
+    ),
+    'distilbert': _maker(
+        'DistilBert', _word_pieces, dim=32, n_layers=1, max_position_embeddings=64
+    ),
+    'electra': _maker('Electra', _word_pieces, **NARROW),
+    'xlmr': _maker('XLMRoberta', _pieces(bert.XLMRobertaTokenizer, 'sentencepiece.bpe.model')),
+    'mpnet': _maker('MPNet', _mpnet),
+    'albert': _maker('Albert', _pieces(bert.AlbertTokenizer, 'spiece.model', **ALBERT), **NARROW),
+    'deberta': _maker('DebertaV2', _pieces(bert.DebertaV2Tokenizer, 'spm.model', **DEBERTA)),
+    'modernbert': _maker(
+        'ModernBert',
+        _pairs(bert.ModernBertTokenizer, *BYTES, *SPACED, '[UNK]', *TOKENS[1:3], '[PAD]', '[MASK]'),
+    ),
 }
 
 #: as in pytorch-pretrained-bert 0.6.2

@@ -199,7 +199,7 @@ _WRAPPERS = ('state_dict', 'model_state_dict', 'model', 'module')
 
 def is_torch(head):
     """Return whether a file that starts with the bytes `head` may be PyTorch's."""
-    return head.startswith(_ZIP) or (head[:1] == b'\x80' and b'\2' <= head[1:2] <= b'\5')
+    return head.startswith((_ZIP, b'\x80'))  # an archive, or a pickle
 
 
 def read_torch(path):

@@ -1,11 +1,9 @@
 """Write tests/fixtures/squad*: what pytorch-pretrained-bert's run_squad.py makes of questions.
 
 Needs torch, pytorch-pretrained-bert 0.6.2, ``examples/run_squad.py`` of its repository, which its
-package lacks, and SQuAD's official scripts in a folder. For the scores on real paragraphs also
-transformers, SQuAD's ``dev-v2.0-part.json`` and one of its models trained on SQuAD:
+package lacks, and SQuAD's official scripts in a folder:
 
     python tests/oracle/make_squad_fixtures.py run_squad.py --official FOLDER
-    python tests/oracle/make_squad_fixtures.py run_squad.py --data_dir DATA --model FOLDER
 
 Texts, vocabulary, settings and predictions are those in squad.json. The configurations are: version
 2, lower case, max_seq_length, doc_stride, max_query_length, n best, longest answer. The original
@@ -28,7 +26,6 @@ from pytorch_pretrained_bert.tokenization import BertTokenizer
 
 from model_zoo.app.originals import load_script
 
-NUM_REAL = 40  # questions with scores
 #: of 0.6.1, used in training only
 optimization.warmup_linear = None
 
@@ -137,50 +134,12 @@ def make_small(original, official):
     np.savez_compressed(FIXTURES / 'squad_scores.npz', **arrays)
 
 
-def make_real(original, data_dir, folder):
-    import torch
-    from transformers import BertForQuestionAnswering
-
-    tokenizer = BertTokenizer(os.path.join(data_dir, 'vocab', 'bert-uncased', 'vocab.txt'))
-    model = BertForQuestionAnswering.from_pretrained(folder).eval()
-    config = (True, True, 256, 128, 64, 20, 30)
-    path = os.path.join(data_dir, 'squad', 'dev-v2.0-part.json')
-    with open(path, encoding='utf-8') as file:
-        content = json.load(file)
-    examples, features = read(original, tokenizer, content, config, False)
-    examples = examples[:NUM_REAL]
-    features = [feature for feature in features if feature.example_index < NUM_REAL]
-    scores = []
-    for feature in features:
-        size = sum(feature.input_mask)
-        row = [feature.input_ids[:size]], [feature.segment_ids[:size]]
-        words, types = map(torch.tensor, row)
-        with torch.no_grad():
-            outputs = model(words, token_type_ids=types)
-        pair = [outputs.start_logits[0], outputs.end_logits[0]]
-        scores.append(torch.stack(pair).numpy().astype('float16'))
-    answers = {}
-    for version_2 in (True, False):
-        wide = [pair.astype('float32') for pair in scores]
-        own = (version_2, *config[1:])
-        answers[str(version_2)] = answers_of(original, examples, features, wide, own)
-    write_json('squad_real.json', {'config': config, 'answers': answers})
-    sizes, scores = [pair.shape[1] for pair in scores], np.concatenate(scores, axis=1)
-    np.savez_compressed(FIXTURES / 'squad_real.npz', scores=scores, sizes=sizes)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('run_squad', help='path of the original')
     parser.add_argument('--official', help='folder of evaluate-v1.1.py and evaluate-v2.0.py')
-    parser.add_argument('--data_dir', help='with squad/ and vocab/bert-uncased/')
-    parser.add_argument('--model', help='folder of a trained model')
     args = parser.parse_args()
-    original = load_script(pathlib.Path(args.run_squad))
-    if args.model:
-        make_real(original, args.data_dir, args.model)
-    else:
-        make_small(original, args.official)
+    make_small(load_script(pathlib.Path(args.run_squad)), args.official)
 
 
 if __name__ == '__main__':

@@ -10,7 +10,6 @@ from script_runs import load_script, run
 
 import bert
 import model_zoo
-from bert_embedding import BertEmbedding
 from export import export as export_script
 from model_zoo.errors import InputError
 
@@ -86,31 +85,6 @@ def test_an_exported_folder_answers_as_its_model(tmp_path, capsys, task, precisi
 
 def proposed(capsys):
     return re.findall('next: (.*)', capsys.readouterr().err)[-1]
-
-
-@pytest.mark.parametrize('task', ['model', 'sentence_embedding'])
-def test_vectors_of_an_exported_folder(tmp_path, task):
-    tiny_models.save_bert(tmp_path / 'source', bert.BertModel)
-    argv = ('--task', task, '--model_name', tmp_path / 'source', '--format', 'onnx')
-    assert run(export_script, *argv, '--output_dir', tmp_path / 'out') == 0
-    texts = ['the cat sleeps in paris', 'a dog']
-    ours, theirs = (
-        BertEmbedding(model=str(tmp_path / name)).sentence_vectors(texts)
-        for name in ('source', 'out')
-    )
-    np.testing.assert_allclose(theirs, ours, atol=1e-5)
-    similarity = model_zoo.pipeline('sentence-similarity', str(tmp_path / 'out'))(tuple(texts))
-    assert similarity == pytest.approx(tiny_cosine(*ours), abs=1e-5)
-    embedding = BertEmbedding(model=str(tmp_path / 'out'))
-    if task == 'model':
-        assert embedding(texts)[0][0] == ['the', 'cat', 'sleeps', 'in', 'paris']
-    else:
-        with pytest.raises(InputError):
-            embedding(texts)
-
-
-def tiny_cosine(one, other):
-    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
 
 
 def test_an_exported_folder_is_not_trained(tmp_path):

@@ -155,51 +155,34 @@ def fill_ppb(rows, seed=1):
     return model
 
 
-def test_of_pytorch_pretrained_bert(rows):
-    model, names = fill_ppb(rows), LABELS[rows.task.name]
+def save_ppb(rows, model):
     torch.save(model.state_dict(), rows.folder / 'pytorch_model.bin')
     (rows.folder / 'config.json').write_text(model.config.to_json_string())
+
+
+def test_of_pytorch_pretrained_bert(rows):
+    model, names = fill_ppb(rows), LABELS[rows.task.name]
+    save_ppb(rows, model)
     theirs = rows.metrics(rows.outputs(model), names)
     same(rows.evaluate('--model', rows.folder), theirs)
     script = 'scripts/originals/pytorch_pretrained_bert/run_classifier.py'
     same(rows.evaluate('--model', rows.folder, script=script), theirs)
 
 
-def tensorflow_names(state):
-    """Google's names and arrays of pytorch-pretrained-BERT's."""
-    for name, value in state.items():
-        array = value.numpy()
-        if name.startswith('classifier.'):
-            yield {'weight': 'output_weights', 'bias': 'output_bias'}[name.split('.')[1]], array
-            continue
-        *parts, last = name.replace('layer.', 'layer_').split('.')
-        if parts[-1] == 'LayerNorm':
-            last = {'weight': 'gamma', 'bias': 'beta'}[last]
-        elif last == 'weight' and parts[-1].endswith('_embeddings'):
-            parts, last = parts[:-1], parts[-1]
-        elif last == 'weight':
-            last, array = 'kernel', array.T
-        yield '/'.join([*parts, last]), np.ascontiguousarray(array)
-
-
 def test_of_google(rows):
-    tensorflow = pytest.importorskip('tensorflow')
+    pytest.importorskip('tensorflow')
     model, names = fill_ppb(rows), LABELS[rows.task.name]
     if names is None:
         pytest.skip('it has no regression')
-    named = dict(tensorflow_names(model.state_dict()))
-    prefix = str(rows.folder / 'model.ckpt-7')
-    tensorflow.raw_ops.SaveV2(
-        prefix=prefix,
-        tensor_names=[*named],
-        shape_and_slices=[''] * len(named),
-        tensors=[*named.values()],
+    save_ppb(rows, model)
+    head, place = bert.BertForSequenceClassification, str(rows.folder / 'google')
+    head.from_pretrained(str(rows.folder), num_labels=len(names)).save_pretrained(
+        place, format='tensorflow'
     )
-    (rows.folder / 'bert_config.json').write_text(model.config.to_json_string())
     outputs = rows.outputs(model)
     theirs = rows.metrics(outputs, names)
     words = (
-        f'--init_checkpoint {prefix} --bert_config_file {rows.folder}/bert_config.json '
+        f'--init_checkpoint {place}/model.ckpt --bert_config_file {place}/bert_config.json '
         f'--vocab_file {rows.folder}/vocab.txt'
     ).split()
     script = 'scripts/originals/google/run_classifier.py'

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from variant_models import make_roberta
+from variant_models import MAKERS
 
 import model_zoo
 from bert import BertForMaskedLM, BertTokenizer, RobertaForTokenClassification
@@ -137,25 +137,6 @@ def test_zero_shot(folder_of, options):
         assert_alike(ours(texts, **given), theirs(texts, **given))
 
 
-@pytest.mark.parametrize('activation', [None, 'Identity', 'Sigmoid', 'Tanh'])
-def test_rerank(folder_of, activation):
-    library = pytest.importorskip('sentence_transformers')
-    fields = {}
-    if activation is not None:
-        module = 'linear' if activation == 'Identity' else 'activation'
-        path = f'torch.nn.modules.{module}.{activation}'
-        fields['sentence_transformers'] = {'activation_fn': path, 'version': '5.0.0'}
-    folder = folder_of('classification', labels=['LABEL_0'], scale=0.5, **fields)
-    ours = model_zoo.pipeline('rerank', folder)
-    theirs = library.CrossEncoder(folder, device='cpu')
-    documents = [*TEXTS, LONG]
-    item = {'query': 'Where does the cat sleep?', 'documents': documents}
-    for options in ({}, {'top_k': 2}, {'return_documents': True}):
-        assert_alike(ours(item, **options), theirs.rank(**item, **options))
-    pair = item['query'], TEXTS[1]
-    assert ours(pair) == pytest.approx(float(theirs.predict([pair])[0]), abs=1e-4)
-
-
 @pytest.mark.parametrize('strategy', ['none', 'simple', 'first', 'average', 'max'])
 def test_token_classification(folder_of, strategy):
     folder = folder_of('tagging', labels=BIO)
@@ -173,7 +154,7 @@ def test_token_classification(folder_of, strategy):
 
 @pytest.mark.parametrize('strategy', ['none', 'simple', 'first', 'average', 'max'])
 def test_words_of_byte_pairs(tmp_path, strategy):
-    model, tokenizer = make_roberta(tmp_path)
+    model, tokenizer = MAKERS['roberta'](tmp_path)
     block = tiny.initialized(RobertaForTokenClassification(model.config, num_labels=5))
     block.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
     options = {'aggregation_strategy': strategy, 'ignore_labels': []}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tiny
+from json_files import change_json
 from variant_models import MAKERS
 
 import model_zoo
@@ -14,91 +15,64 @@ torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
-WORDS = [f'w{number}' for number in range(50)]
-TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
+ORACLE = 'make_sentence_fixtures'
+UNITS = 8
 MODES = ('cls', 'max', 'mean', 'mean_sqrt_len_tokens', 'weightedmean', 'lasttoken')
 
 
-def transformer(folder, length):
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(TOKENS),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=32,
-        max_position_embeddings=40,
-        initializer_range=0.3,
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    (folder / 'vocab.txt').write_text('\n'.join(TOKENS))
-    transformers.BertTokenizer(str(folder / 'vocab.txt')).save_pretrained(folder)
-    return models.Transformer(str(folder), max_seq_length=length)
-
-
 def sentences(count=30):
-    random = np.random.RandomState(0)
-    return [' '.join(random.choice(WORDS, random.randint(1, 50))) for _ in range(count)]
+    random, words = np.random.RandomState(0), 'a the cat dog sleeps and runs query ! .'.split()
+    return [' '.join(random.choice(words, random.randint(1, 40))) for _ in range(count)]
+
+
+@pytest.fixture
+def transformer(oracle, tmp_path):
+    """A function of a length that gives the first part of a model."""
+    return lambda length=24: oracle.make_transformer(str(tmp_path / 'bert'), length)
 
 
 @pytest.mark.parametrize(
     'mode, include_prompt', [*((mode, n % 2 > 0) for n, mode in enumerate(MODES)), (MODES, True)]
 )
-def test_poolings_prompts_and_lengths(tmp_path, mode, include_prompt):
-    pooling = models.Pooling(16, pooling_mode=mode, include_prompt=include_prompt)
+def test_poolings_prompts_and_lengths(transformer, tmp_path, mode, include_prompt):
+    pooling = models.Pooling(UNITS, pooling_mode=mode, include_prompt=include_prompt)
     model = library.SentenceTransformer(
-        modules=[transformer(tmp_path / 'bert', 20), pooling],
-        prompts={'query': 'w1 w2 w3 '},
+        modules=[transformer(20), pooling],
+        prompts={'query': 'query : the '},
         device='cpu',
     )
     model.save_pretrained(str(tmp_path / 'model'))
     ours = BertEmbedding(str(tmp_path / 'model'))
-    for options in ({}, {'prompt_name': 'query'}, {'prompt': 'w7 w8 '}):
+    for options in ({}, {'prompt_name': 'query'}, {'prompt': 'a dog '}):
         theirs = model.encode(sentences(), **options)
         np.testing.assert_allclose(
             ours.sentence_vectors(sentences(), **options), theirs, rtol=0, atol=1e-5
         )
 
 
-@pytest.mark.parametrize(
-    'activation, safe', [('Tanh', True), ('Identity', False), ('ReLU', True), ('Sigmoid', False)]
-)
-def test_dense_and_normalize(tmp_path, activation, safe):
-    parts = [
-        transformer(tmp_path / 'bert', None),
-        models.Pooling(16),
-        models.Dense(16, 7, activation_function=getattr(torch.nn, activation)()),
-        models.Normalize(),
-    ]
-    model = library.SentenceTransformer(modules=parts, device='cpu')
-    model.save_pretrained(str(tmp_path / 'model'), safe_serialization=safe)
-    found = BertEmbedding(str(tmp_path / 'model')).sentence_vectors(sentences())
-    np.testing.assert_allclose(found, model.encode(sentences()), rtol=0, atol=1e-5)
-
-
-def dense(units, **options):
-    return lambda: models.Dense(16, units, **options)
+def dense(units, activation='Tanh', **options):
+    function = getattr(torch.nn, activation)()
+    return lambda: models.Dense(UNITS, units, activation_function=function, **options)
 
 
 TOKENS_IN = {'module_input_name': 'token_embeddings'}
 PARTS = [
-    ([dense(16, use_residual=True)], {}),
+    ([dense(UNITS, 'Sigmoid', use_residual=True)], {}),
     ([dense(7, use_residual=True), models.Normalize], {'truncate_dim': 5}),
-    ([lambda: models.LayerNorm(16), models.Dropout], {'similarity_fn_name': 'manhattan'}),
-    ([], {'truncate_dim': 8, 'similarity_fn_name': 'dot'}),
-    ([models.Normalize], {'truncate_dim': 8, 'similarity_fn_name': 'euclidean'}),
+    ([lambda: models.LayerNorm(UNITS), models.Dropout], {'similarity_fn_name': 'manhattan'}),
+    ([dense(7, 'Identity')], {'truncate_dim': 6, 'similarity_fn_name': 'dot'}),
+    ([dense(9, 'ReLU'), models.Normalize], {'truncate_dim': 8, 'similarity_fn_name': 'euclidean'}),
 ]
-BEFORE = [[], [dense(16, **TOKENS_IN)], [lambda: models.Normalize(**TOKENS_IN)]]
+BEFORE = [[], [dense(UNITS, **TOKENS_IN)], [lambda: models.Normalize(**TOKENS_IN)]]
 
 
 @pytest.mark.parametrize('before', BEFORE)
 @pytest.mark.parametrize('after, options', PARTS)
-def test_parts_and_settings_of_folders(tmp_path, before, after, options):
-    parts = [*(make() for make in before), models.Pooling(16), *(make() for make in after)]
-    parts = [transformer(tmp_path / 'bert', None), *parts]
-    model = library.SentenceTransformer(modules=parts, device='cpu', **options)
+def test_parts_and_settings_of_folders(transformer, tmp_path, before, after, options):
+    parts = [*(make() for make in before), models.Pooling(UNITS), *(make() for make in after)]
+    model = library.SentenceTransformer(modules=[transformer(), *parts], device='cpu', **options)
     folder, texts = str(tmp_path / 'model'), sentences(6)
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, safe_serialization=not before)
     ours, theirs = BertEmbedding(folder), model.encode(texts)
     np.testing.assert_allclose(ours.encode(texts), theirs, rtol=0, atol=1e-5)
     cut = {'truncate_dim': 3, 'normalize_embeddings': True}
@@ -109,26 +83,32 @@ def test_parts_and_settings_of_folders(tmp_path, before, after, options):
     np.testing.assert_allclose(ours.similarity(texts, texts), wanted, rtol=0, atol=1e-4)
     found = model_zoo.pipeline('sentence-similarity', folder)((texts[0], texts[1]))
     assert found == pytest.approx(float(wanted[0, 1]), abs=1e-4)
-    assert ours.search(texts[0], texts, 1)[0]['score'] == pytest.approx(wanted[0].max(), abs=1e-4)
+    hits, order = ours.search(texts[0], texts, 4), np.argsort(-wanted[0])[:4]
+    assert [hit['corpus_id'] for hit in hits] == order.tolist()
+    scores = [hit['score'] for hit in hits]
+    np.testing.assert_allclose(scores, wanted[0, order], rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize('activation', ['Identity', 'Sigmoid', 'Tanh', 'ReLU'])
-def test_cross_encoders(tmp_path, activation):
-    transformer(tmp_path / 'bert', None)
+@pytest.mark.parametrize('activation', ['Identity', 'Sigmoid', 'Tanh', 'ReLU', None])
+def test_cross_encoders(transformer, tmp_path, activation):
+    transformer()
     torch.manual_seed(1)
-    options = {'prompts': {'query': 'w7 w8 ', 'none': ''}, 'default_prompt_name': 'query'}
-    function = getattr(torch.nn, activation)()
+    options = {'prompts': {'query': 'query : ', 'none': ''}, 'default_prompt_name': 'query'}
+    function = getattr(torch.nn, activation or 'Sigmoid')()
     model = library.CrossEncoder(
         str(tmp_path / 'bert'), num_labels=1, activation_fn=function, device='cpu', **options
     )
     model.save_pretrained(str(tmp_path / 'model'))
+    if activation is None:  # as a folder of transformers
+        change_json(tmp_path / 'model' / 'config.json', sentence_transformers=...)
     ours, texts = model_zoo.pipeline('rerank', str(tmp_path / 'model')), sentences(4)
-    for given in ({}, {'prompt_name': 'none'}):
-        theirs = model.rank(texts[0], texts[1:], **given)
-        found = ours({'query': texts[0], 'documents': texts[1:]}, **given)
-        assert [each['score'] for each in found] == pytest.approx(
-            [float(each['score']) for each in theirs], abs=1e-5
-        )
+    item = {'query': texts[0], 'documents': texts[1:]}
+    for given in ({}, {'prompt_name': 'none'}, {'top_k': 2}, {'return_documents': True}):
+        found, theirs = ours(item, **given), model.rank(*item.values(), **given)
+        wanted = [{**each, 'score': pytest.approx(each['score'], abs=1e-5)} for each in theirs]
+        assert found == wanted
+    pair = texts[0], texts[1]
+    assert ours(pair) == pytest.approx(float(model.predict([pair])[0]), abs=1e-4)
 
 
 @pytest.mark.parametrize('family', sorted(MAKERS))
@@ -171,20 +151,3 @@ def test_every_family_in_every_way(tmp_path, family):
         list(PAIRS[0]), pooling='model', return_tensors=True
     )
     np.testing.assert_allclose(vectors, theirs, rtol=0, atol=1e-5)
-
-
-def test_search_and_similarity(tmp_path):
-    modules = [transformer(tmp_path / 'bert', 20), models.Pooling(16)]
-    model = library.SentenceTransformer(modules=modules, device='cpu')
-    model.save_pretrained(str(tmp_path / 'model'))
-    ours, texts = BertEmbedding(str(tmp_path / 'model')), sentences()
-    vectors = model.encode(texts)
-    np.testing.assert_allclose(
-        ours.similarity(texts[:3], texts), model.similarity(vectors[:3], vectors), atol=1e-4
-    )
-    theirs = library.util.semantic_search(vectors[:3], vectors, top_k=4)
-    for one, other in zip(ours.search(texts[:3], texts, 4), theirs):
-        assert [hit['corpus_id'] for hit in one] == [hit['corpus_id'] for hit in other]
-        np.testing.assert_allclose(
-            [hit['score'] for hit in one], [hit['score'] for hit in other], atol=1e-4
-        )

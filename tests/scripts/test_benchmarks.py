@@ -6,7 +6,7 @@ import sys
 import types
 
 import pytest
-from script_runs import ROOT, load_script, run
+from script_runs import ROOT, load_script
 
 FOLDER = ROOT / 'scripts' / 'benchmark'
 TOYS = """
@@ -91,24 +91,9 @@ def test_failures_are_errors(harness, name):
         harness.measure([toy], [case], OPTIONS)
 
 
-TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
-
-
 def test_the_table_of_speed_is_that_of_the_file(compare):
     """As --table and --page have written it."""
     path = ROOT / 'scripts' / 'benchmark' / 'speed.json'
     table = json.loads(path.read_text('utf-8'))['processors']['amx']
     page = (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
     assert '\n'.join(compare.speed_lines(table)) in page
-
-
-@pytest.mark.slow
-def test_best_times_go_to_the_table(compare, tmp_path):
-    table, page = tmp_path / 'speed.json', tmp_path / 'page.rst'
-    table.write_text('{"processors": {}}', encoding='utf-8')
-    page.write_text(f'A\n\n{compare.BEGIN}\n\nold\n\n{compare.END}\n\nB\n', encoding='utf-8')
-    argv = ['forward', '--only', 'mxnet', *TINY, '--units', '48', '--table', table]
-    assert run(compare, *argv, '--page', page) == 0
-    (figures,) = json.loads(table.read_text('utf-8'))['processors'].values()
-    assert figures['ours']['forward']['1x8']['mxnet float32'] > 0
-    assert 'mxnet float32' in page.read_text('utf-8') and 'old' not in page.read_text('utf-8')

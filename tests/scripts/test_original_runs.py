@@ -14,7 +14,7 @@ import toy_data
 from command_flags import main_of
 from script_runs import read_json, refusal, run
 from test_original_commands import COMMANDS, ROOT, expand
-from variant_models import make_roberta
+from variant_models import MAKERS
 
 import bert
 from bert import BertForSequenceClassification, BertTokenizer
@@ -67,7 +67,7 @@ def write_models(root):
     for place in {place_of(*name) for name in NAMES}:
         place.symlink_to(root / 'bert')
 
-    roberta, tokenizer = make_roberta(root / 'roberta')
+    roberta, tokenizer = MAKERS['roberta'](root / 'roberta')
     place = place_of('roberta_12_768_12', 'openwebtext_ccnews_stories_books_cased')
     save(roberta, place, tokenizer)
 

@@ -98,27 +98,6 @@ def test_blank_texts_and_unknown_endings_are_refused(classifier, tmp_path, capsy
     assert '.csv, .tsv, .jsonl' in said and not (tmp_path / 'a.xlsx').exists()
 
 
-BLANK = {
-    'table.csv': 'id,text\n1, \n2,a dog\n3,\n4,the cat\n5, \n',
-    'table.jsonl': '{"text": ""}\n{"text": "a dog"}\n{"text": null}\n{"text": "the cat"}\n{}\n',
-    'lines.txt': ' \na dog\n\nthe cat\n\n',
-}
-
-
-@pytest.mark.parametrize('flags', [[], ['--all_scores']])
-@pytest.mark.parametrize('name', BLANK)
-def test_blank_rows_stay_in_their_place(classifier, tmp_path, name, flags):
-    path, output = tmp_path / name, tmp_path / 'out.csv'
-    path.write_text(BLANK[name])
-    argv = [classifier, '--file', path, *flags]
-    assert run(load_script('predict'), *argv, '--output', output) == 0
-    rows = list(csv.DictReader(output.open()))
-    assert [row['text'].strip() for row in rows] == ['', 'a dog', '', 'the cat', '']
-    score = 'scores.good' if flags else 'score'
-    assert [row[score] != '' for row in rows] == [False, True, False, True, False]
-    assert run(load_script('predict'), *argv, '--format', 'table') == 0
-
-
 def test_a_column_is_named(classifier, tmp_path, capsys):
     path = tmp_path / 'table.csv'
     path.write_text('name,words,more\nx,the cat,a dog\ny,in paris,a\n')

@@ -233,7 +233,7 @@ KINDS = {
         ids(gpt2.GPT2Tokenizer, 'vocab.json', 'merges.txt'),
     ),
     'sentence pieces': kind(
-        variant_models.make_xlmr, PIECES, ids(bert.XLMRobertaTokenizer, PIECES)
+        variant_models.MAKERS['xlmr'], PIECES, ids(bert.XLMRobertaTokenizer, PIECES)
     ),
     'tokenizer.json': kind(
         copied('sentence_transformers', 'today'),

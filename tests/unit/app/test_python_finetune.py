@@ -16,7 +16,6 @@ from refusals import refuses
 from script_runs import load_script, read_json, run
 
 import model_zoo
-from model_zoo.app.use import results_of
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings
@@ -42,20 +41,6 @@ def as_table(folder, rows):
     return path
 
 
-def as_dicts(folder, rows):
-    return [dict(zip(('text', 'label'), row)) for row in rows]
-
-
-FORMS = {
-    'path': as_table,
-    'frame': lambda *given: pytest.importorskip('pandas').DataFrame(as_dicts(*given)),
-    'dataset': lambda *given: pytest.importorskip('datasets').Dataset.from_list(as_dicts(*given)),
-    'tuples': lambda folder, rows: list(rows),
-    'dicts': as_dicts,
-    'read once': lambda folder, rows: iter(rows),
-}
-
-
 def test_a_file_to_predict_has_the_columns_of_the_training(folder, tmp_path, capsys):
     rows = [{'text': 'a', 'Comment (1)': text, 'verdict': label} for text, label in ROWS]
     trained = model_zoo.finetune(
@@ -76,29 +61,20 @@ def best_of(folder, segment):
     return {name: value for name, value in scores if not name.endswith('_per_second')}, results
 
 
-@pytest.fixture(scope='module')
-def of_the_script(folder, tmp_path_factory):
-    """The scores and all results of the same training by the command."""
-    place = tmp_path_factory.mktemp('script')
+def test_rows_and_files_give_the_scores_of_the_script(folder, tmp_path):
+    files = as_table(tmp_path, ROWS), as_table(tmp_path, ROWS[:6])
     argv = (
-        f'--task_name custom --train_file {as_table(place, ROWS)} --label_column label '
-        f'--dev_file {as_table(place, ROWS[:6])} --text_columns text --model {folder} '
-        f'--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_length 12 --output_dir {place}/out'
+        f'--task_name custom --train_file {files[0]} --label_column label '
+        f'--dev_file {files[1]} --text_columns text --model {folder} '
+        f'--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_length 12 --output_dir {tmp_path}/out'
     ).split()
     assert run(load_script('finetune_classifier'), *argv) == 0
-    return best_of(place / 'out', 'dev')
-
-
-@pytest.mark.parametrize('form', FORMS)
-def test_all_forms_of_rows_give_the_scores_of_the_script(folder, of_the_script, tmp_path, form):
-    (best, results), make = of_the_script, FORMS[form]
-    trained = model_zoo.finetune(
-        folder, 'text-classification', make(tmp_path, ROWS), make(tmp_path, ROWS[:6]), **SMALL
-    )
-    assert trained.scores == best
-    assert [record['train_loss'] for record in trained.history] == [
-        record['train_loss'] for record in results['training']['epochs']
-    ]
+    best, results = best_of(tmp_path / 'out', 'dev')
+    losses = [record['train_loss'] for record in results['training']['epochs']]
+    for sets in (files, (iter(ROWS), ROWS[:6])):
+        trained = model_zoo.finetune(folder, 'text-classification', *sets, **SMALL)
+        assert trained.scores == best
+        assert [record['train_loss'] for record in trained.history] == losses
 
 
 def test_nothing_is_left_and_the_callers_state_is_kept(folder, tmp_path, monkeypatch):
@@ -301,26 +277,6 @@ def test_a_task_of_ones_own(folder):
     assert trained.scores['closeness'] > -0.5
 
 
-class LineTask(RatingTask):
-    """As the page of the design has it: rows may lack labels."""
-
-    def encode(self, rows, tokenizer):
-        encoded = tokenizer.encode_batch([row.text for row in rows], pad=False)
-        return list(
-            map(Sample, encoded.input_ids, encoded.token_types, [row.label for row in rows])
-        )
-
-    def loss(self, model, batch):
-        return Task.loss(self, model, batch)
-
-
-@pytest.mark.parametrize('labels', [(None, None), (0, None), (None, 1)])
-def test_rows_without_a_label_are_no_training_set(folder, labels):
-    rows = [('a', labels[0]), ('b b', labels[1])]
-    with refuses(says='label'):
-        model_zoo.finetune(folder, LineTask, rows, epochs=1)
-
-
 def test_an_object_of_a_task(folder, tmp_path):
     """Its settings hold where no keyword says otherwise, and stay its own."""
     rows = [('a', 0), ('b b', 1), ('c c c', 2), ('a a a', 3)] * 2
@@ -344,11 +300,6 @@ def test_several_labels_a_text(folder, tmp_path):
     assert trained.history[-1]['loss'] < 0.6 * trained.history[0]['loss']
     config = json.loads((out / 'best_model' / 'config.json').read_text())
     assert config['problem_type'] == 'multi_label_classification'
-    for (text, _), predicted in zip(rows, trained.predictions):
-        scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
-        assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
-    records = results_of(trained.pipeline(), [text for text, _ in rows[:4]])
-    assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     examined = json.loads((out / 'results.json').read_text())['examination']['dev']
     per_class = examined['tables']['Scores per label']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12

@@ -52,21 +52,6 @@ def cached(root, block):
 # -- names and overrides ------------------------------------------------------------------------
 
 
-def test_overrides(vocab, inputs):
-    more = {'activation': 'relu', 'token_type_vocab_size': 3, 'layer_norm_eps': 1e-5}
-    block, _ = get_base(vocab=vocab, pretrained=False, **SMALL, **more, dropout=0.25, embed_size=16)
-    expected = {
-        **CONFIG,
-        'hidden_act': 'relu',
-        'type_vocab_size': 3,
-        'layer_norm_eps': 1e-5,
-        **dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.25),
-    }
-    assert block.config.to_dict().items() >= expected.items()
-    block.initialize()
-    assert [output.shape for output in block(*inputs)] == [(2, 4, 16), (2, 16), (2, 2), (2, 4, 10)]
-
-
 # -- weights ------------------------------------------------------------------------------------
 
 
@@ -79,15 +64,6 @@ def test_parts_of_weights(tmp_path, inputs):
     assert_same(block(*inputs), saved(*inputs)[:2], 1e-6)
     block, _ = get_base(use_decoder=False, use_pooler=False)
     assert_same(block(*inputs), saved(*inputs)[0], 1e-6)
-
-
-def test_path_of_gluonnlps_file(tmp_path, inputs, vocab):
-    """A lone .params file: the architecture comes from the name and the overrides."""
-    saved = make(**ALL_PARTS)
-    path = str(tmp_path / 'lone.params')
-    saved.save_parameters(path, format='gluonnlp')
-    block, _ = get_base(pretrained=path, vocab=vocab, **SMALL)
-    assert_same(block(*inputs), saved(*inputs), 1e-6)
 
 
 @pytest.mark.parametrize('form', ['native', 'gluonnlp'])

@@ -17,6 +17,7 @@ from model_zoo.errors import CheckpointError
 from model_zoo.tokenization.vocab import load_vocab
 
 CONFIG = bert.BertConfig(40, **SIZES)
+ROBERTA = bert.RobertaConfig(40, **{**SIZES, 'max_position_embeddings': 22})
 make_inputs = functools.partial(text_inputs, dtype='float32')
 PARTS = [  # pooler, decoder, classifier
     flags for flags in itertools.product([False, True], repeat=3) if flags[0] or not flags[2]
@@ -59,10 +60,52 @@ class TheirQA(mx.gluon.HybridBlock):
         return F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)
 
 
-@pytest.mark.parametrize('parts', PARTS)
-def test_model_both_ways(tmp_path, parts):
-    inputs = make_inputs()[: 4 if parts[1] else 3]
-    assert_both_ways(tmp_path, lambda: their_model(*parts), lambda: our_model(*parts), inputs)
+def their_roberta(decoder):
+    sizes = {'units': 16, 'embed_size': 16, 'use_decoder': decoder}
+    return nlp.model.RoBERTaModel(encoder(layer_norm_eps=1e-5), vocab_size=40, **sizes)
+
+
+def our_roberta(decoder):
+    return bert.RobertaModel(ROBERTA, use_pooler=False, use_decoder=decoder)
+
+
+def their_roberta_classifier(dropout):
+    return nlp.model.RoBERTaClassifier(their_roberta(False), num_classes=3, dropout=dropout)
+
+
+def our_roberta_classifier(dropout):
+    return bert.RobertaForSequenceClassification(ROBERTA, num_labels=3, dropout=dropout)
+
+
+def their_distilbert():
+    sizes = {'vocab_size': 40, 'units': 16, 'embed_size': 16}
+    return nlp.model.DistilBERTModel(encoder(layer_norm_eps=1e-5), **sizes)
+
+
+def our_distilbert():
+    sizes = {'n_heads': 4, 'hidden_dim': 512, 'max_position_embeddings': 20}
+    config = tiny.make_config(bert.DistilBertConfig, **sizes, layer_norm_eps=1e-5)
+    return bert.DistilBertModel(config)
+
+
+#: their block, ours, and arguments of both
+BOTH_WAYS = [
+    *((their_model, our_model, parts) for parts in PARTS),
+    (TheirQA, lambda: bert.BertForQuestionAnswering(CONFIG), ()),
+    *((their_roberta, our_roberta, (decoder,)) for decoder in (False, True)),
+    *((their_roberta_classifier, our_roberta_classifier, (rate,)) for rate in (0.0, 0.1)),
+    (their_distilbert, our_distilbert, ()),
+]
+
+
+@pytest.mark.parametrize('theirs, ours, arguments', BOTH_WAYS)
+def test_both_ways(tmp_path, theirs, ours, arguments):
+    make, block = functools.partial(theirs, *arguments), ours(*arguments)
+    words, types, valid, positions = make_inputs()
+    more = [positions] if getattr(block, 'has_decoder', False) else []
+    inputs = [words, *([] if 'token_types' in block.unused_inputs else [types]), valid, *more]
+    own = [words, None, valid] if block.backbone and len(inputs) == 2 else inputs
+    assert_both_ways(tmp_path, make, lambda: block, inputs, own)
 
 
 @pytest.mark.parametrize('dropout, our_dropout', [(0.0, 0.1), (0.1, 0.0)])
@@ -75,11 +118,6 @@ def test_classifier_both_ways(tmp_path, dropout, our_dropout):
         make_inputs()[:3],
         back=lambda: their_classifier(our_dropout),
     )
-
-
-def test_question_answering_both_ways(tmp_path):
-    ours = bert.BertForQuestionAnswering
-    assert_both_ways(tmp_path, TheirQA, lambda: ours(CONFIG), make_inputs()[:3])
 
 
 def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
@@ -104,17 +142,10 @@ def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
     np.testing.assert_array_equal(head.classifier.weight.data().asnumpy(), before)
 
 
-def roberta_models():
-    sizes = {'units': 16, 'embed_size': 16, 'use_decoder': False}
-    theirs = nlp.model.RoBERTaModel(encoder(layer_norm_eps=1e-5), vocab_size=40, **sizes)
-    config = bert.RobertaConfig(40, **{**SIZES, 'max_position_embeddings': 22})
-    return theirs, bert.RobertaModel(config, use_pooler=False)
-
-
 MODELS = [
     (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
     (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
-    (nlp.model.RoBERTaClassifier, roberta_models),
+    (nlp.model.RoBERTaClassifier, lambda: (their_roberta(False), our_roberta(False))),
 ]
 
 

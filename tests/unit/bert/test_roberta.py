@@ -1,14 +1,11 @@
 """RoBERTa beside GluonNLP's, its tokenizer, and where its names lead."""
 
-import functools
-
-import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import assert_same
-from gluonnlp_models import SIZES, assert_both_ways, encoder
+from arrays import assert_same, text_inputs
+from gluonnlp_models import SIZES
 
 import bert
 import model_zoo
@@ -29,43 +26,6 @@ def folder(tmp_path):
     return str(tmp_path)
 
 
-def their_model(decoder=True):
-    return nlp.model.RoBERTaModel(
-        encoder(layer_norm_eps=1e-5), vocab_size=40, units=16, embed_size=16, use_decoder=decoder
-    )
-
-
-def their_classifier(dropout):
-    return nlp.model.RoBERTaClassifier(their_model(False), num_classes=3, dropout=dropout)
-
-
-def make_inputs():
-    random = np.random.RandomState(0)
-    arrays = random.randint(0, 40, (3, 9)), [9, 4, 1], random.randint(0, 9, (3, 4))
-    return [mx.nd.array(each) for each in arrays]
-
-
-@pytest.mark.parametrize('decoder', [False, True])
-def test_gluonnlp_model_both_ways(tmp_path, decoder):
-    def ours():
-        config = bert.RobertaConfig(**CONFIG)
-        return bert.RobertaModel(config, use_pooler=False, use_decoder=decoder)
-
-    inputs = make_inputs()[: 3 if decoder else 2]
-    assert_both_ways(tmp_path, lambda: their_model(decoder), ours, inputs)
-
-
-@pytest.mark.parametrize('dropout', [0.0, 0.1])
-def test_gluonnlp_classifier_both_ways(tmp_path, dropout):
-    def ours():
-        config = bert.RobertaConfig(**CONFIG, num_labels=3)
-        return bert.RobertaForSequenceClassification(config, dropout=dropout)
-
-    words, valid, _ = make_inputs()
-    theirs = functools.partial(their_classifier, dropout)
-    assert_both_ways(tmp_path, theirs, ours, [words, valid], [words, None, valid])
-
-
 def test_folder(folder):
     opened = open_model(folder)
     assert type(opened.block) is bert.RobertaModel and opened.block.has_decoder
@@ -74,7 +34,7 @@ def test_folder(folder):
     assert vocab.idx_to_token == TOKENS
     assert (vocab.mask_token, vocab.padding_token) == ('<mask>', '<pad>')
     assert (vocab.bos_token, vocab.eos_token) == ('<s>', '</s>')
-    words, valid, _ = make_inputs()
+    words, _, valid, _ = text_inputs(dtype='float32')
     words = words % len(TOKENS)
     assert_same(model(words, valid)[-1], opened.block(words, valid)[-1])
     with pytest.raises((CheckpointError, InputError)):

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import pickle
 import random
 
 import gluonnlp
@@ -38,13 +37,6 @@ def texts(expected):
     return [case['text'] for case in expected['cases'] if case['lower']]
 
 
-def without_rust(tokenizer):
-    """The same tokenizer, all of whose words are found in Python."""
-    tokenizer = pickle.loads(pickle.dumps(tokenizer))
-    tokenizer.basic_tokenizer.suits_rust = lambda text: False
-    return tokenizer
-
-
 # the original's tokens
 
 
@@ -73,16 +65,6 @@ def test_a_batch_gives_what_single_texts_give(texts, tokenizer):
         assert row.tokens == one.tokens == ['[CLS]', *tokenizer.tokenize(text), '[SEP]']
         assert ids[: row.valid_length].tolist() == one.input_ids.tolist()
         assert row.offsets == one.offsets and row.word_ids == one.word_ids
-
-
-@pytest.mark.parametrize('lower', [True, False])
-def test_both_roads_agree(texts, vocab_file, lower):
-    tokenizer = BertTokenizer(vocab_file, do_lower_case=lower)
-    slow = without_rust(tokenizer)
-    for text in texts:
-        fast, other = tokenizer.encode(text), slow.encode(text)
-        for field in ('tokens', 'offsets', 'words', 'word_ids'):
-            assert fast[field] == other[field], (text, field)
 
 
 def test_words_that_are_never_split():

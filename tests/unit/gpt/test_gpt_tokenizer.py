@@ -62,16 +62,6 @@ def test_tokens_and_ids_are_the_originals(expected, tokenizer):
         assert [text, plain] == case['decoded']
 
 
-def test_both_roads_agree(expected, tokenizer, monkeypatch):
-    texts = [case['text'] for case in expected['cases']]
-    fast = [tokenizer.encode(text) for text in [*texts, 'The end,  at \u00e9t\u00e9.']]
-    fields = [(row.tokens, row.offsets, row.words, row.word_ids) for row in fast]
-    monkeypatch.setattr(tokenizer.splitter, 'suits_rust', lambda text: False)
-    slow = [tokenizer.encode(text) for text in [*texts, 'The end,  at \u00e9t\u00e9.']]
-    assert slow == fast
-    assert [(row.tokens, row.offsets, row.words, row.word_ids) for row in slow] == fields
-
-
 def test_special_tokens_are_the_originals(expected, tokenizer):
     tokenizer.set_special_tokens(expected['special'])
     assert len(tokenizer) == len(expected['vocab']) + 3

@@ -1,7 +1,6 @@
 """GPT-2's tokenizer: the release's tokens and ids, every text comes back, offsets, files."""
 
 import json
-import pickle
 
 import pytest
 import tiny
@@ -55,24 +54,6 @@ def test_any_text_comes_back(tokenizer, text):
             assert tokenizer.decode(tokenizer.convert_tokens_to_ids([piece])) == text[start:end]
         last = end
     assert last == len(text)
-
-
-@pytest.fixture(scope='module')
-def in_python(tokenizer):
-    """The same tokenizer, all of whose words are found in Python."""
-    tokenizer = pickle.loads(pickle.dumps(tokenizer))
-    tokenizer.splitter.suits_rust = lambda text: False
-    return tokenizer
-
-
-@hypothesis.settings(max_examples=300, deadline=None, database=None)
-@hypothesis.given(text=hypothesis.strategies.text())
-def test_both_roads_agree(tokenizer, in_python, text):
-    # newer than the tables of the library: letters, a number
-    for each in (text, f"{text} it's\n 3", f'{text}\U0001e4d0 a\U0002ebf0\U00010d40'):
-        fast, other = tokenizer.encode(each), in_python.encode(each)
-        for field in ('input_ids', 'tokens', 'offsets', 'words', 'word_ids'):
-            assert list(fast[field]) == list(other[field])
 
 
 def test_lone_surrogates_are_replaced(tokenizer):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import pathlib
 import shutil
@@ -47,6 +48,7 @@ def command(folder, prompts, options):
     return [[each['text'] for each in result['samples']] for result in results]
 
 
+@functools.cache  # each server's threads cost 5 MB each, for good
 def client_of(folder):
     pipe = model_zoo.pipeline('text-generation', folder)
     return Client(build_app({'writer': pipe}, Settings(max_sequences=64)))
@@ -74,7 +76,8 @@ def folder(writer_folder, tmp_path):
     """A function that copies the writer, with fields of generation_config.json or config.json."""
 
     def make(name='config.json', **fields):
-        path = shutil.copytree(writer_folder, tmp_path / 'writer', dirs_exist_ok=True)
+        path = tmp_path / f'writer {len(list(tmp_path.iterdir()))}'
+        shutil.copytree(writer_folder, path)
         file = pathlib.Path(path, name)
         old = json.loads(file.read_text()) if file.exists() else {}
         file.write_text(json.dumps({**old, **fields}))

@@ -8,7 +8,7 @@ import pytest
 import tiny
 from refusals import refuses
 from tiny_models import LENGTH, WORDS
-from variant_models import make_roberta
+from variant_models import MAKERS
 
 import bert
 import model_zoo
@@ -119,7 +119,7 @@ def test_a_model_trained_on_words_answers_in_words(tmp_path):
 )
 def test_words_of_byte_pairs(tmp_path, task, starts):
     """Blanks part a foreign model's, as in transformers; punctuation those of a training here."""
-    model, tokenizer = make_roberta(tmp_path)
+    model, tokenizer = MAKERS['roberta'](tmp_path)
     block = tiny.initialized(bert.RobertaForTokenClassification(model.config, num_labels=9), 0.9)
     block.config.extras['finetuning_task'] = task
     block.save_pretrained(str(tmp_path), tokenizer)
@@ -175,18 +175,6 @@ def test_masked_words(saved):
     assert {each['token_str'] for each in targets} == {'cat', 'dog'}
 
 
-def test_vectors(saved):
-    folder = saved(bert.BertModel)
-    extract = model_zoo.pipeline(folder)
-    assert np.shape(extract('the cat')) == (1, 4, 16)
-    vectors = extract(TEXTS, return_tensors=True, pooling='mean')
-    similarity = model_zoo.pipeline('sentence-similarity', folder)
-    item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[2:4]}
-    unit = [each / np.linalg.norm(each) for each in vectors]
-    assert similarity(item) == pytest.approx([unit[0] @ unit[2], unit[0] @ unit[3]], abs=1e-5)
-    assert similarity((TEXTS[0], TEXTS[2])) == pytest.approx(unit[0] @ unit[2], abs=1e-5)
-
-
 def test_choices_and_next_sentence(saved):
     choose = model_zoo.pipeline(saved(bert.BertForMultipleChoice))
     one = choose({'text': 'the cat', 'choices': ['sleeps', 'in paris', 'a film']})
@@ -196,14 +184,6 @@ def test_choices_and_next_sentence(saved):
     assert follows(('the cat', 'sleeps'))['label'] in ('IsNext', 'NotNext')
     with refuses(says=('next-sentence', 'the cat')):
         follows('the cat')
-
-
-def test_zero_shot(saved):
-    folder = saved(bert.BertForSequenceClassification, ['contradiction', 'neutral', 'entailment'])
-    classify = model_zoo.pipeline('zero-shot-classification', folder)
-    result = classify(TEXTS[0], candidate_labels='good, bad')
-    assert sum(result['scores']) == pytest.approx(1)
-    assert set(result['labels']) == {'good', 'bad'}
 
 
 def test_zero_shot_finds_the_label_that_contradicts_by_its_name(saved):

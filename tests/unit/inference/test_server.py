@@ -127,11 +127,7 @@ def test_vectors_of_a_model_of_sentence_transformers(fixtures):
     with np.load(folder / 'expected.npz') as file:
         expected = file['joined']
     client = Client(build_app({'joined': model_zoo.pipeline(str(folder / 'joined'))}))
-    found = client.infer('joined', texts, parameters={'pooling': 'model'})
-    np.testing.assert_allclose(found, expected, atol=1e-5)
     units = expected / np.linalg.norm(expected, axis=1, keepdims=True)
-    found = client.post('/v1/embeddings', {'model': 'joined', 'input': texts}).json()['data']
-    np.testing.assert_allclose([each['embedding'] for each in found], units, atol=1e-5)
     item = {'source_sentence': texts[0], 'sentences': texts[1:]}
     np.testing.assert_allclose(client.infer('joined', item), units[1:] @ units[0], atol=1e-5)
     # as text-embeddings-inference answers, and as the hub's client asks

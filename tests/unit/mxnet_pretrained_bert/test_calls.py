@@ -3,7 +3,6 @@
 What the original computes is compared in tests/peers/test_readme_snippets.py.
 """
 
-import json
 import logging
 
 import mxnet as mx
@@ -198,35 +197,22 @@ def test_opening_as_there(tmp_path, monkeypatch):
     assert name in package.tokenization.PRETRAINED_VOCAB_ARCHIVE_MAP
 
 
-def pairs(merge, *tokens):
-    vocab = {token: number for number, token in enumerate(tokens)}
-    return {'vocab.json': json.dumps(vocab), 'merges.txt': f'#version: 0.2\n{merge}\n'}
-
-
-CACHED = {
-    'bert-base-uncased': ('BertTokenizer', {'vocab.txt': '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na'}),
-    'openai-gpt': ('OpenAIGPTTokenizer', pairs('a b</w>', '<unk>', 'a', 'b</w>', 'ab</w>')),
-    'gpt2': ('GPT2Tokenizer', pairs('a b', 'a', 'b', 'ab')),
-    'transfo-xl-wt103': ('TransfoXLTokenizer', None),
-}
-
-
-@pytest.mark.parametrize('name', CACHED)
+@pytest.mark.parametrize('name', ['bert-base-uncased', 'transfo-xl-wt103'])
 def test_tokenizers_look_in_the_originals_cache(name, tmp_path, monkeypatch):
     monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
     monkeypatch.setattr(find, 'HERE', {'cache': find.HERE['cache']})
     monkeypatch.setattr(find, 'ELSEWHERE', {})
-    class_name, files = CACHED[name]
-    tokenizer_class = getattr(package, class_name)
     folder = tmp_path / 'cache' / get_entry(*resolve(name)).full_name
     folder.mkdir(parents=True)
-    if files is None:
+    tokenizer_class = package.BertTokenizer
+    if name.startswith('bert'):
+        tiny.write_words(folder, 'a')
+    else:
+        tokenizer_class = package.TransfoXLTokenizer
         tokenizer = tokenizer_class()
         tokenizer.count_sents([['a', 'b']])
         tokenizer.build_vocab()
         tokenizer.save_vocabulary(str(folder))
-    for file, text in (files or {}).items():
-        (folder / file).write_text(text)
     with pytest.raises(PretrainedNotFoundError):
         tokenizer_class.from_pretrained(name)
     monkeypatch.setenv('PYTORCH_PRETRAINED_BERT_CACHE', str(tmp_path / 'cache'))

@@ -73,6 +73,27 @@ FIRST = 'ffn_1.weight', 'ffn.into.weight'
 #: units of the first dense layer of a feed-forward layer, where these are not four times as many
 INNER = {'modernbert_22_768_12': 2 * 1152, 'modernbert_28_1024_16': 2 * 2624}
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
+OF_DECODERS = {'activation': 'relu', 'embed_size': 16, 'layer_norm_eps': 1e-3}
+FIELDS = {'layer_norm_epsilon': 1e-3}
+FIELDS.update(dict.fromkeys(('resid_pdrop', 'embd_pdrop', 'attn_pdrop'), 0.25))
+XL = {'head_size': 8, 'embed_size': 16, 'hidden_size': 32, 'cutoffs': [3], 'div_val': 2}
+XL.update(attention_dropout=0.3, mem_len=5, tgt_len=3, same_length=False, clamp_len=-1)
+#: family -> overrides, fields of its configuration, and overrides that are refused
+OVERRIDES = {
+    'bert': (
+        {'activation': 'relu', 'token_type_vocab_size': 3, 'layer_norm_eps': 1e-5},
+        {'hidden_act': 'relu', 'type_vocab_size': 3, 'layer_norm_eps': 1e-5}
+        | dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.25),
+        {},
+    ),
+    'gpt': (OF_DECODERS, {'afn': 'relu', **FIELDS}, {'embed_size': 8, 'hidden_size': 20}),
+    'gpt2': (OF_DECODERS, FIELDS, {'embed_size': 8}),
+    'transfo_xl': (
+        XL,
+        {'cutoffs': [3], 'dropatt': 0.3, 'same_length': False, 'clamp_len': -1, 'mem_len': 5},
+        {'cutoffs': [5, 3]},
+    ),
+}
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])
 
 
@@ -164,23 +185,39 @@ def test_the_cache_and_a_root(saved, tmp_path):
             model_zoo.get_model(saved.model, **options)
 
 
-def test_a_new_model(saved):
+def test_a_new_model(saved, tmp_path):
     vocab = model_zoo.get_model(saved.model, pretrained=str(saved.folder))[1]
 
     def get(**options):
         return model_zoo.get_model(saved.model, vocab=vocab, pretrained=False, **options)
 
-    options = {}
-    if saved.family.name == 'transfo_xl':
-        options = {'head_size': 8, 'embed_size': 16, 'hidden_size': 32}
-    block, same = get(**SMALL, **options, dropout=0.25)
+    options, fields, refused = OVERRIDES.get(saved.family.name, ({}, {}, {}))
+    options = {**SMALL, **options}
+    block, same = get(**options, dropout=0.25)
     assert same is vocab and type(block) is saved.family.zoo_block
+    assert block.config.to_dict().items() >= fields.items()
     block.initialize()
     outputs = flatten(block(WORDS))
     assert outputs[0].shape[:2] == (2, 3) and np.isfinite(outputs[0].asnumpy()).all()
+    path = str(tmp_path / 'lone.params')  # whose architecture is known by name and overrides
+    forms = ['native', 'gluonnlp' if 'gluonnlp' in block.mappings() else 'huggingface']
+    for form in forms * ('cutoffs' not in options):  # which a file can't have otherwise
+        block.save_parameters(path, format=form)
+        again = model_zoo.get_model(saved.model, pretrained=path, vocab=vocab, **options)[0]
+        assert_same(flatten(again(WORDS)), outputs, 1e-6)
+    for name, value in refused.items():
+        with refuses(says=name):
+            get(**{**options, name: value})
     get(dropout=0)
     for name, wrong in (('num_layers', {}), ('num_layer', SMALL), ('drop', SMALL)):
         with refuses(says=name):
             get(**{**wrong, {'drop': 'dropout'}.get(name, name): 2})
     with pytest.raises(UnknownNameError):
         model_zoo.get_model(saved.model, dataset_name='none')
+
+
+def test_a_large_vocabulary_of_transformer_xl_has_cutoffs():
+    counter = gluonnlp.data.count_tokens(str(number) for number in range(50000))
+    vocab = gluonnlp.Vocab(counter)
+    config = model_zoo.get_model('transfo_xl_18_1024_16', vocab=vocab, pretrained=False)[0].config
+    assert config.cutoffs == [20000, 40000] and config.embedding_units[2] == 64

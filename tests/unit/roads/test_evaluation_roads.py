@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 import tiny
-from script_runs import load_script, run
+from script_runs import assert_next_runs, load_script, run
 
 import model_zoo
 from model_zoo.inference.engines import is_installed
@@ -137,11 +137,17 @@ def test_a_set_is_predicted_as_it_was_scored(start, tmp_path, name):
     expected, folder = trained.predictions, str(tmp_path / 'run' / 'best_model')
     assert len({*map(str, expected)}) > 1
     items = list(map(ITEMS.get(name, lambda row: row[0]), rows))
-    for engine in filter(is_installed, filter('auto'.__ne__, ENGINES)):
-        pipeline = model_zoo.pipeline(task, folder, engine=engine)
-        found = list(map(PREDICTIONS.get(name, label_of), pipeline(items)))
-        assert same(found, expected), engine
-    pipeline = model_zoo.pipeline(task, folder)
+    trained.save(tmp_path / 'saved')
+    pipeline = model_zoo.pipeline(task, str(tmp_path / 'saved'))
+    engines = filter(is_installed, filter('auto'.__ne__, ENGINES))
+    for use in (
+        *(trained, pipeline),
+        *(model_zoo.pipeline(task, folder, engine=engine) for engine in engines),
+    ):
+        found = list(map(PREDICTIONS.get(name, label_of), use(items)))
+        assert same(found, expected), use
     assert same(served(name, pipeline, items), expected)
     if name not in ('choices', 'vectors'):
         assert same(commanded(name, folder, items, tmp_path / 'rows.csv'), expected)
+    if name in ('classes', 'pairs', 'choices', 'vectors', 'questions'):
+        assert_next_runs(tmp_path / 'run')

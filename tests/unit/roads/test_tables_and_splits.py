@@ -233,6 +233,9 @@ def test_a_dev_label_of_a_task_of_ones_own(folder, label):
     lines = re.match(r'(?:(?: {8}.*)?\n)*', block)[0]
     names = {'__name__': 'lines'}
     exec(textwrap.dedent(lines), names)
+    for labels in ((None, None), ('yes', None), (None, 'no')):  # no training set
+        with refuses(says='label'):
+            model_zoo.finetune(folder, names['LineTask'], list(zip('ab', labels)), **SMALL)
     with pytest.raises(InputError) as caught:
         model_zoo.finetune(folder, names['LineTask'], PAIRS, [*PAIRS, ('a', label)], **SMALL)
     assert f'row {len(PAIRS)}' in str(caught.value) and repr(label) in str(caught.value)

@@ -12,7 +12,7 @@ import model_zoo
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import embed
 from export.export import main as export
-from model_zoo.errors import UnknownNameError
+from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.server import build_app
 from model_zoo.util.choices import POOLINGS
 
@@ -103,6 +103,8 @@ def test_an_export_of_vectors_has_the_length_of_its_model(folders, tmp_path):
     found = BertEmbedding(tmp_path / 'out').sentence_vectors(TEXTS)
     wanted = BertEmbedding(folder).sentence_vectors(TEXTS)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
+    with pytest.raises(InputError):  # whose graph has no states of words
+        BertEmbedding(tmp_path / 'out')(TEXTS)
 
 
 def test_windows_have_every_word_and_change_no_short_text(folders):

@@ -1,6 +1,5 @@
 """GPT and GPT-2 in the zoo: names, overrides, weights by path and cache, vocabularies."""
 
-import gluonnlp
 import mxnet as mx
 import pytest
 import tiny
@@ -13,8 +12,6 @@ from model_zoo.errors import CheckpointError
 
 pytestmark = pytest.mark.usefixtures('no_network')
 
-SMALL = {'num_layers': 2, 'units': 16, 'num_heads': 4, 'max_length': 20}
-SMALL['hparam_allow_override'] = True
 CONFIG = {'n_layer': 2, 'n_embd': 16, 'n_head': 4, 'n_positions': 20, 'n_ctx': 20}
 NAMES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12'}
 # the tokens in the order of their ids, and the merges that lead to them
@@ -28,12 +25,6 @@ MERGES = {'gpt': ['l o', 'lo w</w>'], 'gpt2': ['l o', 'lo w', 'Ġ low']}
 @pytest.fixture(params=sorted(NAMES))
 def family(request):
     return request.param
-
-
-@pytest.fixture
-def vocab(family):
-    none = dict.fromkeys(('unknown_token', 'padding_token', 'bos_token', 'eos_token'))
-    return gluonnlp.Vocab(gluonnlp.data.count_tokens(TOKENS[family]), **none)
 
 
 def make(family, name=None, **changes):
@@ -63,22 +54,6 @@ def run(block):
 # -- names and overrides ------------------------------------------------------------------------
 
 
-def test_overrides(family, vocab):
-    more = {'activation': 'relu', 'embed_size': 16, 'layer_norm_eps': 1e-3, 'dropout': 0.25}
-    block, _ = model_zoo.get_model(NAMES[family], vocab=vocab, pretrained=False, **SMALL, **more)
-    dropouts = dict.fromkeys(('resid_pdrop', 'embd_pdrop', 'attn_pdrop'), 0.25)
-    expected = {**CONFIG, **dropouts, 'layer_norm_epsilon': 1e-3}
-    assert block.config.to_dict().items() >= expected.items()
-    assert block.config.activation == 'relu'
-    block.initialize()
-    assert run(block).shape == (2, 3, len(vocab))
-
-    refused = [{'embed_size': 8}, *([{'hidden_size': 20}] if family == 'gpt' else [])]
-    for more in refused:
-        with refuses(says=list(more)):
-            model_zoo.get_model(NAMES[family], vocab=vocab, pretrained=False, **{**SMALL, **more})
-
-
 # -- weights ------------------------------------------------------------------------------------
 
 
@@ -89,16 +64,6 @@ def test_weights_of_double_heads_and_of_the_model(tmp_path, family):
         block, _ = model_zoo.get_model(NAMES[family], pretrained=save(saved, family, tmp_path))
         language = type(block)(saved.base)
         assert_same(run(block), run(language), 1e-6)
-
-
-def test_lone_file(tmp_path, family, vocab):
-    """The architecture comes from the name and the overrides."""
-    saved = make(family)
-    path = str(tmp_path / 'lone.params')
-    for form in ('native', 'huggingface'):
-        saved.save_parameters(path, format=form)
-        block, _ = model_zoo.get_model(NAMES[family], pretrained=path, vocab=vocab, **SMALL)
-        assert_same(run(block), run(saved), 1e-6)
 
 
 def test_weights_of_another_family(tmp_path, family):

@@ -129,6 +129,20 @@ def test_rows_of_the_hub(tmp_path, form):
     assert [question[:2] + question[3:] for question in questions] == expected
 
 
+@pytest.mark.parametrize(('segment', 'count'), [('train', 10000), ('dev', 100), ('test', 100)])
+def test_debug_reads_the_first_questions(tmp_path, segment, count):
+    """And their paragraphs alone."""
+    answers = [{'text': 'man', 'answer_start': 2}]
+    paragraphs = [
+        {'context': f'A man {n}', 'qas': [{'id': n, 'question': 'Who?', 'answers': answers}]}
+        for n in range(count + 2)
+    ]
+    path = write(tmp_path, {'data': [{'paragraphs': paragraphs}]})
+    task = SquadTask(SquadSettings(output_dir='unused', debug=True))
+    rows = task.read(str(path), segment)
+    assert len(rows) == len(rows.paragraphs) == count
+
+
 # -- GluonNLP's download ------------------------------------------------------------------------
 
 

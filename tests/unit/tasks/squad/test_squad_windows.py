@@ -11,6 +11,7 @@ from refusals import refuses
 from bert import BertTokenizer
 from model_zoo.batches.windows import best_windows, text_windows
 from model_zoo.errors import InputError
+from model_zoo.inference.passages import map_to_text
 from model_zoo.tasks.squad import SquadFeatures, encode_squad, find_answers, read_squad
 
 
@@ -90,24 +91,6 @@ def test_windows_and_answers_are_the_originals(fixtures, small, vocab_file, tmp_
     assert_same_answers(answers, case['answers'])
 
 
-@pytest.mark.data
-@pytest.mark.parametrize('version_2', [True, False])
-def test_answers_to_recorded_scores_on_real_paragraphs(fixtures, data_dir, version_2):
-    expected = json.loads((fixtures / 'squad_real.json').read_text(encoding='utf-8'))
-    config = expected['config']
-    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
-    path = data_dir / 'squad' / 'dev-v2.0-part.json'
-    features = make_features(path, tokenizer, config)
-    with np.load(fixtures / 'squad_real.npz') as file:
-        parts = np.split(file['scores'].astype('float32'), np.cumsum(file['sizes'])[:-1], axis=1)
-    answers = expected['answers'][str(version_2)]
-    squad = features.squad
-    del squad[len(answers['predictions']) :]
-    features = SquadFeatures(squad, features.encoding, tokenizer, *config[2:5])
-    found = find_answers(features, parts, *config[5:], version_2, -1.0)
-    assert_same_answers(found, answers)
-
-
 def test_windows_cover_a_text():
     assert [each[:2] for each in text_windows(0, 10, 5)] == [(0, 0)]
     assert [each[:2] for each in text_windows(10, 10, 5)] == [(0, 10)]
@@ -118,6 +101,17 @@ def test_windows_cover_a_text():
     # piece 7 has two pieces at its shorter side in two windows as long, and takes the first one;
     # piece 12 too, and takes the longer one
     assert best.tolist() == [0] * 8 + [1] * 5 + [2] * 4
+
+
+PARTS = [('cafe', 'Caf\u00e9'), ('( au', '(au'), ('lait )', 'lait)'), ('tea', None), ('', None)]
+
+
+@pytest.mark.parametrize('part, found', PARTS)
+def test_a_part_of_a_normalized_text_is_found_in_the_text(part, found):
+    text, normalized = 'Caf\u00e9 (au  lait)', 'cafe ( au lait )'
+    start, end = map_to_text(part, text, normalized)
+    assert text[start:end] == (text if found is None else found)
+    assert map_to_text('cafe', text, f'{normalized} x') == (0, len(text))  # other characters
 
 
 def test_a_paragraph_without_words_has_no_window(vocab_file, tmp_path):
