@@ -134,8 +134,7 @@ class ClassificationTask(Task):
         options['parameters'] = deployed or settings.model_parameters
         self.record = match_labels(self.record, located, settings.labels, **options)
 
-    def resume(self, job):
-        super().resume(job)
+    def resume_labels(self, job):
         if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
             self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it

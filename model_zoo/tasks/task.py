@@ -226,14 +226,18 @@ class Task:
         """Learn what the model needs, such as `labels`, from the rows of all sets by segment."""
 
     def resume(self, job):
-        """Restore the order of the labels from the job of the run that is resumed."""
-        names = job.get('class_names')
-        if names and self.labels and sorted(names) == sorted(self.labels):
-            self.labels = names
+        """Restore from the job of the run that is resumed the number of updates, and the labels."""
         # earlier versions had other defaults for few rows
         totals, given = {'epochs', 'training_steps'}, self.settings.given
         names = {'batch_size', *(totals if given.isdisjoint(totals) else ())} - given
         self._resumed = {name: job[name] for name in names if job.get(name) is not None}
+        self.resume_labels(job)
+
+    def resume_labels(self, job):
+        """Restore the order of the labels."""
+        names = job.get('class_names')
+        if names and self.labels and sorted(names) == sorted(self.labels):
+            self.labels = names
 
     # -- 3. the model is opened
 
