@@ -297,8 +297,9 @@ class Trainer(Callback):
         started = time.perf_counter()
         objective = task.objective(self.model, data)
         seconds = time.perf_counter() - started
-        description = describe_training(self)
-        self._results = {'data': described, **task.results(), 'description': description}
+        description, baselines = describe_training(self), self._compare()
+        self._results = {'data': described, **task.results(), 'baselines': baselines}
+        self._results['description'] = description
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         more = {'class_names': task.labels and list(task.labels), **task.job(described['train'])}
@@ -323,6 +324,16 @@ class Trainer(Callback):
         if task.fitted is not None:
             loop.state.seconds = seconds
         return loop
+
+    def _compare(self):
+        """Return the scores of simpler models, by the name of the first dev set; for the report."""
+        task, sets, found = self.task, self.sets, {}
+        for name in self.evaluator.dev_sets[: self._is_kept and task.workers.size == 1]:
+            found[name] = task.compare(self.model, sets['train'], sets[name])
+            for other, scores in found[name].items():
+                shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+                logger.info('%s, for comparison: %s', other, shown)
+        return found
 
     def make_updater(self, num_steps):
         """Return the `Updater` of `num_steps` updates."""
