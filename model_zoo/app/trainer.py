@@ -328,7 +328,8 @@ class Trainer(Callback):
     def _compare(self):
         """Return the scores of simpler models, by the name of the first dev set; for the report."""
         task, sets, found = self.task, self.sets, {}
-        for name in self.evaluator.dev_sets[: self._is_kept and task.workers.size == 1]:
+        is_shown = self._is_kept and task.workers.size == 1
+        for name in self.evaluator.dev_sets[:1] if is_shown else ():
             found[name] = task.compare(self.model, sets['train'], sets[name])
             for other, scores in found[name].items():
                 shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
