@@ -297,9 +297,9 @@ class Trainer(Callback):
         started = time.perf_counter()
         objective = task.objective(self.model, data)
         seconds = time.perf_counter() - started
-        description, baselines = describe_training(self), self._compare()
-        self._results = {'data': described, **task.results(), 'baselines': baselines}
-        self._results['description'] = description
+        description = describe_training(self)
+        self._results = {'data': described, **task.results(), 'description': description}
+        self._results['baselines'] = self._compare()
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         more = {'class_names': task.labels and list(task.labels), **task.job(described['train'])}
