@@ -112,18 +112,21 @@ def _charts(results):
     metric, training = results['description']['metric'], results['training']
     if results['description'].get('fitted'):
         return []
-    epochs, (_, examined) = training['epochs'], _first_examination(results)
+    epochs = training['epochs']
     log = [(record['step'], record['loss']) for record in training['log']]
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     losses = [point for point in losses if point[1] is not None]
     scores = [(record['step'], record['score'], record['epoch']) for record in epochs if metric]
-    level = examined.get('baseline', {}).get(metric)
     lines = [
         {'name': 'training', 'color': 'train', 'points': log},
         {'name': 'dev set', 'color': 'dev', 'points': losses},
     ]
     score = {'name': metric, 'color': 'dev', 'points': scores}
-    levels = [] if level is None else [{'name': _guess(examined), 'value': level}]
+    levels = [
+        {'name': f'{name} {_short(values[metric], _decimals(results))}', 'value': values[metric]}
+        for name, values in _simpler(results).items()
+        if metric in values
+    ]
     return [
         {'title': 'Loss', 'lines': lines, 'levels': []},
         {'title': f'Dev set: {metric}' if metric else '', 'lines': [score], 'levels': levels},
@@ -166,7 +169,7 @@ def write_report(folder, results, is_final=False):
     results : dict
         The content of ``results.json``. Its ``description`` has
 
-        - ``title``, and ``metric``, the score that chose the best epoch, or None
+        - ``title``, and ``metric``, the score that chose the best epoch and leads, or None
         - ``fitted``, what was fitted instead of a training by updates, or None
         - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
           or of what ``unit`` says; and ``labels``, or None
@@ -175,7 +178,8 @@ def write_report(folder, results, is_final=False):
           card's ``widget``, if there is a call
         - ``location``, the path or URL of the folder after the run
 
-        Its ``examination`` has for each segment what `Task.analyze` found.
+        Its ``examination`` has for each segment what `Task.analyze` found, and ``baselines`` what
+        `Task.compare` did.
     """
     with atomic_write(os.path.join(folder, 'report.html')) as file:
         file.write(_render('report.html', results, is_final=is_final, charts=_charts(results)))
@@ -207,10 +211,13 @@ def log_summary(folder, results):
 def _render(name, results, **more):
     description, training = results['description'], results['training']
     segment, examined = _first_examination(results)
-    headline, epoch = examined.get('headline'), results['best']['epoch']
-    more.update(segment=segment, examined=examined, guess=_guess(examined))
-    more['caution'] = _caution(results)
-    more['chosen'] = explain_choice(training['epochs'], epoch, description['metric'], headline)
+    metric, epoch, simpler = description['metric'], results['best']['epoch'], _simpler(results)
+    value, decimals = results['best'].get(segment, {}).get(metric), _decimals(results)
+    levels = {name: values[metric] for name, values in simpler.items() if metric in values}
+    better = [name for name in levels if value is not None and levels[name] >= value]
+    more.update(segment=segment, examined=examined, simpler=simpler, levels=levels, better=better)
+    more.update(caution=_caution(results), decimals=decimals)
+    more['chosen'] = explain_choice(training['epochs'], epoch, metric, decimals)
     model = shlex.quote(join(description['location'], 'best_model'))
     return _environment().get_template(name).render(**results, **more, model=model)
 
@@ -235,28 +242,26 @@ def _environment():
     return environment
 
 
-def explain_choice(epochs, best, metric, headline=None):
+def explain_choice(epochs, best, metric, decimals=4):
     """Return which epoch's parameters are the result, and why.
 
-    `epochs` has the records of a training, `best` is the number of one; `metric` and `headline` are
-    as in `write_report`.
+    `epochs` has the records of a training, `best` is the number of one; `metric` is as in
+    `write_report`.
     """
     text = f'epoch {best} of {len(epochs)}'
     if metric is None:
         return text
     kept = next(record for record in epochs if record['epoch'] == best)
     equal = sum(record['score'] == kept['score'] for record in epochs)
-    text += f', the best by {metric}, {kept["score"]:.4f}'
+    text += f', the best by {metric}, {_short(kept["score"], decimals)}'
     if equal > 1:
         text += f', and of {equal} equal ones the '
         text += 'first' if dev_loss(kept) is None else 'one with the lowest loss'
-    if headline and headline['name'].lower() != metric.replace('_', ' '):
-        text += f' ({headline["name"]} comes first here because the classes are of unequal size)'
     return text
 
 
-#: a dev set with fewer examples gets a caution
-FEW_EXAMPLES = 50
+#: a wider range of the accuracy gets a caution
+WIDE = 0.1
 
 
 def describe_training(trainer):
@@ -299,18 +304,19 @@ def example_for(call, own=None):
 
 
 def _caution(results):
-    """Return how far chance may move the accuracy on a small dev set; None for a larger one."""
+    """Return how far chance may move the accuracy, by Wilson's interval; None if it is little."""
+    from scipy.stats import binomtest
+
     segment, examined = _first_examination(results)
-    count = examined.get('examples', FEW_EXAMPLES)
-    if count >= FEW_EXAMPLES or 'accuracy' not in results['best'].get(segment, ()):
+    share, count = results['best'].get(segment, {}).get('accuracy'), examined.get('examples')
+    if not count or share is None:
         return None
-    # the interval of Agresti and Coull
-    share = (results['best'][segment]['accuracy'] * count + 2) / (count + 4)
-    half = 1.96 * math.sqrt(share * (1 - share) / (count + 4))
-    low, high = max(0, share - half), min(1, share + half)
+    found = binomtest(round(share * count), count).proportion_ci(method='wilson')
+    if found.high - found.low <= WIDE:
+        return None
     return (
         f'the {segment} set has only {in_number(count, "examples")}: on others the accuracy may '
-        f'be from {low:.2f} to {high:.2f} (95 % range)'
+        f'be from {found.low:.2f} to {found.high:.2f} (95 % range)'
     )
 
 
@@ -319,8 +325,19 @@ def _first_examination(results):
     return next(iter((results.get('examination') or {}).items()), (None, {}))
 
 
-def _guess(examined):
-    return f'always "{examined.get("guess")}"'
+def _simpler(results):
+    """Return the scores of the best guess and of simpler models on the dev set, by name."""
+    segment, examined = _first_examination(results)
+    of_sets, found = results.get('baselines') or {}, {}
+    if examined.get('baseline'):
+        found[f'always "{examined["guess"]}"'] = examined['baseline']
+    return {**found, **of_sets.get(segment or next(iter(of_sets), None), {})}
+
+
+def _decimals(results):
+    """Return how many decimals a score has on as many examples as the dev set's."""
+    count = _first_examination(results)[1].get('examples')
+    return min(max(len(str(count)), 2), 4) if count else 4
 
 
 def _scores(metrics):
@@ -331,7 +348,7 @@ def _scores(metrics):
     }
 
 
-def _short(value):
+def _short(value, decimals=4):
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int):
@@ -339,7 +356,7 @@ def _short(value):
     size = abs(value)
     if size and not 1e-3 <= size < 1e6:
         return f'{value:.2e}'
-    return f'{value:.{1 if size >= 100 else 2 if size >= 10 else 4}f}'
+    return f'{value:.{max(0, decimals - (3 if size >= 100 else 2 if size >= 10 else 0))}f}'
 
 
 def _plain(text):

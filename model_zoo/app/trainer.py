@@ -299,6 +299,7 @@ class Trainer(Callback):
         seconds = time.perf_counter() - started
         description = describe_training(self)
         self._results = {'data': described, **task.results(), 'description': description}
+        self._results['baselines'] = self._compare()
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         more = {'class_names': task.labels and list(task.labels), **task.job(described['train'])}
@@ -323,6 +324,17 @@ class Trainer(Callback):
         if task.fitted is not None:
             loop.state.seconds = seconds
         return loop
+
+    def _compare(self):
+        """Return the scores of simpler models, by the name of the first dev set; for the report."""
+        task, sets, found = self.task, self.sets, {}
+        is_shown = self._is_kept and task.workers.size == 1
+        for name in self.evaluator.dev_sets[:1] if is_shown else ():
+            found[name] = task.compare(self.model, sets['train'], sets[name])
+            for other, scores in found[name].items():
+                shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+                logger.info('%s, for comparison: %s', other, shown)
+        return found
 
     def make_updater(self, num_steps):
         """Return the `Updater` of `num_steps` updates."""

@@ -4,6 +4,7 @@
 is predicted is the data set's target: classes, labels or a number (`model_zoo.tasks.targets`).
 """
 
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -11,6 +12,7 @@ import logging
 import os
 import types
 
+import mxnet as mx
 import numpy as np
 
 from ..blocks.block import ZooBlock
@@ -22,8 +24,8 @@ from ..training.objective import mean_over_examples
 from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
-from .linear import fit_head
-from .rows import check_room, encode_rows, part_rows, stratified
+from .linear import fit_head, predict_from_words
+from .rows import FEW_ROWS, check_room, encode_rows, part_rows, stratified, warn_of_rows
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
 from .targets import Number
@@ -58,6 +60,7 @@ class ClassifierFeatures:
 #: settings of the user's own rows
 _COLUMNS = 'text_columns', 'text_column', 'label_column', 'header'
 _CUSTOM = (*_COLUMNS, 'regression', 'multi_label', 'dev_split', 'skip_empty')
+MOST_ROWS = 10000  # that TF-IDF is tried on, which takes about a second
 
 
 def _rescale(layer, scale, mean):
@@ -135,6 +138,8 @@ class ClassificationTask(Task):
         self.record = match_labels(self.record, located, settings.labels, **options)
 
     def resume_labels(self, job):
+        if self.record.is_custom and not self.settings.is_given('best_by'):
+            self.assume(best_by=job.get('best_by'))  # before 1.1 the target's first metric
         if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
             self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it
@@ -157,8 +162,8 @@ class ClassificationTask(Task):
         return part_rows(rows, stratified(labels, texts, share, self.settings.seed))
 
     def prepare(self, rows):
-        if self.record.is_custom and 'train' in rows and not self.target.has_classes:
-            self._set_target(self.target.fit([row.label for row in rows['train']]))
+        if self.record.is_custom and 'train' in rows:
+            self._look_at(rows['train'], rows.get('dev'))
         known = {row.texts for row in rows.get('train', ())}
         for name in filter(lambda name: name.startswith('dev'), rows):
             dev = rows[name]
@@ -166,6 +171,22 @@ class ClassificationTask(Task):
             if count:
                 shown = count, len(dev), name
                 logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)
+
+    def _look_at(self, rows, dev):
+        """Learn from the labels what scores them, and warn of what misleads."""
+        target, parts = self.target, (rows, dev or ())
+        labels = [[row.label for row in part] for part in parts]
+        texts = [row.texts for part in parts for row in part]
+        if not target.has_classes:
+            self._set_target(target.fit(labels[0]))
+            labels = [[], []]
+        elif not target.takes_several:
+            sizes = collections.Counter(labels[0]).values()
+            is_open = dev and not self.settings.is_given('best_by')
+            if is_open and max(sizes) > 2 * min(sizes):
+                self.assume(best_by='macro_f1')
+            labels = [[(label,) for label in part] for part in labels]
+        warn_of_rows(labels[0], labels[1] if dev else None, texts)
 
     def _set_target(self, target):
         self.record = dataclasses.replace(self.record, target=target)
@@ -218,20 +239,50 @@ class ClassificationTask(Task):
     # -- training
 
     def objective(self, model, data):
-        settings, target, weights = self.settings, self.target, None
-        if settings.class_weights is not None:
-            rows = [row.label for row in data.rows]
-            weights = target.class_weights(settings.class_weights, rows)
-        if settings.method == 'linear':
-            encoder = family_of_class(type(model)).block_class('sentence_embedding')
-            encoder = encoder(model.base, pooling=model.pooling)
-            forward = functools.partial(self.forward, encoder)
-            vectors = self.predict(forward, data).astype(np.float32)
-            options = None if weights is None else dict(enumerate(weights)), settings.seed
-            labels = np.array([sample.label for sample in data.samples])
-            fitted = fit_head(model.classifier, vectors, labels, *options)
+        target, weights = self.target, self._weights_of(data.rows)
+        if self.settings.method == 'linear':
+            vectors = self._vectors(model, data)
+            weight, bias, fitted = self._fit_head(vectors, data)
+            model.classifier.weight.set_data(mx.nd.array(weight))
+            model.classifier.bias.set_data(mx.nd.array(bias))
             self.fitted = f'{fitted}, on {len(vectors)} vectors of {vectors.shape[1]} numbers'
         return mean_over_examples(lambda batch: target.loss(model, batch, weights))
+
+    def _weights_of(self, rows):
+        """Return the weights of the classes, or None."""
+        given = self.settings.class_weights
+        return given and self.target.class_weights(given, [row.label for row in rows])
+
+    def _vectors(self, model, data):
+        """Return the vectors of a set by the model's encoder, float32."""
+        encoder = family_of_class(type(model)).block_class('sentence_embedding')
+        encoder = encoder(model.base, pooling=model.pooling or 'mean')
+        return self.predict(functools.partial(self.forward, encoder), data).astype(np.float32)
+
+    def _fit_head(self, vectors, data):
+        """Return what `fit_head` does for a set's vectors and labels."""
+        weights, labels = self._weights_of(data.rows), [sample.label for sample in data.samples]
+        options = None if weights is None else dict(enumerate(weights)), self.settings.seed
+        return fit_head(self.target.num_outputs, vectors, np.array(labels), *options)
+
+    def compare(self, model, train, dev):
+        """Score TF-IDF with a linear model; of few rows also ``method='linear'``.
+
+        The vectors of few rows cost a few percent of the training.
+        """
+        settings, target, found = self.settings, self.target, {}
+        labels, count = self.numbers(dev.rows), len(train.rows)
+        if count <= MOST_ROWS:
+            texts, others = (list(map(str, data.rows)) for data in (train, dev))
+            name, predictions = predict_from_words(texts, self.numbers(train.rows), others)
+            if predictions is not None:
+                found[name] = target.measure(labels, predictions)
+        is_new = settings.method == 'linear' or settings.from_scratch or target.takes_several
+        if count <= FEW_ROWS and isinstance(model, ZooBlock) and not is_new:
+            weight, bias, _ = self._fit_head(self._vectors(model, train), train)
+            outputs = self._vectors(model, dev) @ weight.T + bias
+            found['frozen encoder (method linear)'] = target.scores(labels, outputs)
+        return found
 
     def schedule(self, num_steps):
         if self.settings.method == 'linear':

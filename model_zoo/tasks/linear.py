@@ -1,24 +1,24 @@
 """The fast road: a linear head on the vectors of a frozen encoder, fitted by scikit-learn."""
 
+import contextlib
 import warnings
 
-import mxnet as mx
 import numpy as np
 
-__all__ = ['fit_head']
+__all__ = ['fit_head', 'predict_from_words']
 
 #: inverse strengths of the regularization that cross-validation chooses from
 STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 FOLDS = 5
 
 
-def fit_head(dense, vectors, labels, class_weight=None, seed=0):
+def fit_head(units, vectors, labels, class_weight=None, seed=0):
     """Fit the weights of a classifier's dense layer to vectors and labels.
 
     Parameters
     ----------
-    dense : mxnet.gluon.nn.Dense
-        The layer from vectors to scores; it gets the weights.
+    units : int
+        The layer's outputs.
     vectors : numpy.ndarray of float32, (samples, units)
     labels : numpy.ndarray
         Integers, (samples,): classes, by logistic regression. Floats, (samples,): numbers, by ridge
@@ -28,10 +28,10 @@ def fit_head(dense, vectors, labels, class_weight=None, seed=0):
 
     Returns
     -------
-    str
-        What was fitted, such as 'logistic regression, C = 0.03'.
+    (numpy.ndarray, numpy.ndarray, str)
+        Weights (units, size of a vector), biases (units,), and what was fitted, such as 'logistic
+        regression, C = 0.03'.
     """
-    units = dense.weight.shape[0]
     scale = float(vectors.std()) or 1.0  # one factor for all: the strengths are comparable
     scaled = vectors / scale
     if labels.ndim == 2:
@@ -49,12 +49,42 @@ def fit_head(dense, vectors, labels, class_weight=None, seed=0):
         strengths = [1 / model.alpha_]
     else:
         weight, bias, *strengths = _classes(scaled, labels, units, class_weight, seed)
-    dense.weight.set_data(mx.nd.array(weight / scale))
-    dense.bias.set_data(mx.nd.array(bias))
     strengths = sorted({*strengths} - {None})
     shown = ' to '.join(f'{each:g}' for each in strengths[:1] + strengths[1:][-1:])
     kind = 'ridge' if labels.dtype.kind == 'f' and labels.ndim == 1 else 'logistic'
-    return f'{kind} regression{shown and f", C = {shown}"}'
+    return weight / scale, bias, f'{kind} regression{shown and f", C = {shown}"}'
+
+
+def predict_from_words(texts, labels, others):
+    """Fit scikit-learn's TF-IDF and a linear model to texts; returns its predictions for `others`.
+
+    Parameters
+    ----------
+    texts, others : list of str
+    labels : numpy.ndarray
+        As of `fit_head`.
+
+    Returns
+    -------
+    (str, numpy.ndarray or None)
+        The model's name, and predictions like `labels`; None if there is nothing to learn.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    model, name = LogisticRegression(class_weight='balanced', max_iter=1000), 'logistic regression'
+    if labels.ndim == 2:
+        model = OneVsRestClassifier(model)
+    elif labels.dtype.kind == 'f':
+        model, name = Ridge(), 'ridge regression'
+    found = None
+    # one class alone, and texts without words, are errors
+    with warnings.catch_warnings(), contextlib.suppress(ValueError):
+        warnings.simplefilter('ignore')  # of labels that all rows have
+        found = make_pipeline(TfidfVectorizer(), model).fit(texts, labels).predict(others)
+    return f'TF-IDF and {name}', found
 
 
 def _classes(vectors, labels, units, class_weight, seed):

@@ -95,6 +95,46 @@ def fit_to_rows(settings, count):
     return chosen
 
 
+def warn_if_alike(labels):
+    """Warn of labels that differ only in case or blanks."""
+    spellings = collections.defaultdict(list)
+    for label in labels:
+        spellings[''.join(label.split()).casefold()].append(label)
+    for names in spellings.values():
+        if len(names) > 1:
+            logger.warning('labels that differ only in case or blanks: %s', listed(names))
+
+
+def warn_of_rows(labels, dev_labels, texts):
+    """Warn of rows that scores can't be trusted for.
+
+    Parameters
+    ----------
+    labels, dev_labels : sequence of tuple
+        The labels of each row of the training set and the dev set; None if there is no dev set.
+    texts : sequence
+        Something hashable for each row of both.
+    """
+    in_dev = {*itertools.chain(*(dev_labels or ()))}
+    counts = collections.Counter(itertools.chain(*labels, *(dev_labels or ())))
+    warn_if_alike(counts)
+    single = [label for label in counts if counts[label] == 1]
+    missing = [label for label in counts if label not in in_dev and dev_labels is not None]
+    unseen = 'labels that the dev set lacks, so that its scores say nothing of them'
+    for problem, names in (('labels of a single row', single), (unseen, missing)):
+        if names:
+            logger.warning('%s: %s', problem, listed(names))
+    repeated = len(texts) - len({*texts})
+    if repeated:
+        logger.warning('%d of %d rows repeat the text of another row', repeated, len(texts))
+
+
+def listed(names, most=10):
+    """Return names in quotes with commas between; of many the first ones."""
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(map(repr, names[:most])) + more
+
+
 def check_room(max_length, special, texts=1):
     """Raise InputError if samples have no room for the special tokens and one of each text."""
     if max_length < special + texts:

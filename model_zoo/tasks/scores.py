@@ -1,6 +1,7 @@
 """Scores, and what a trained model gets wrong.
 
-Metrics are scikit-learn's and SciPy's, and for all of them more is better. Degenerate input has a
+Metrics are scikit-learn's with its defaults, and SciPy's; for all of them more is better. So macro
+F1 is the mean over the classes that have a row or a prediction in the set. Degenerate input has a
 defined value and no warning: F1 without a true or predicted positive, and Matthews, Pearson and
 Spearman where either side is constant, are 0.
 """
@@ -15,6 +16,13 @@ from ..errors import InputError
 __all__ = ['error_analysis']
 
 MOST_CHARACTERS, MOST_MISTAKES = 300, 10
+
+
+def accuracy(labels, predictions):
+    """Compute the share of the rows whose prediction is right."""
+    from sklearn.metrics import accuracy_score
+
+    return float(accuracy_score(labels, predictions))
 
 
 def f1(labels, predictions, /, **options):
@@ -84,8 +92,7 @@ def error_analysis(
     classes : sequence of str, optional
         Rows and columns of the confusion matrix, which has the labels in its rows.
     **more
-        Further entries: ``tables``, title -> list of dicts with the same keys; ``headline``, a dict
-        with ``name``, ``value`` and ``baseline`` of the score to show first; and
+        Further entries: ``tables``, title -> list of dicts with the same keys; and
         ``never_predicted``, names of classes.
     """
     pairs = list(zip(labels, predictions))
@@ -107,30 +114,27 @@ def error_analysis(
     }
 
 
-def class_report(title, classes, labels, predictions, guess=None):
+def class_report(title, classes, labels, predictions):
     """Return the scores of each class, as entries of `error_analysis`; 0 where undefined.
+
+    As in scikit-learn's ``classification_report``, a class without a row or a prediction is left
+    out.
 
     Parameters
     ----------
     labels, predictions : numpy.ndarray, shape (samples,) or (samples, classes)
         Numbers of the classes; or 1 where a sample has the class, else 0.
-    guess : int, optional
-        The most frequent class. With it, macro F1 is the headline if that class has more than twice
-        as many examples as the rarest.
     """
     from sklearn.metrics import precision_recall_fscore_support
+    from sklearn.utils.multiclass import unique_labels
 
-    numbers = range(len(classes))
+    numbers = unique_labels(labels, predictions)
     *scores, counts = precision_recall_fscore_support(
         labels, predictions, labels=numbers, zero_division=0
     )
     has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
-    report = table_report(title, classes, *scores, counts, has_class.sum(axis=0))
-    if guess is not None and max(counts) > 2 * min(counts):
-        both, options = (predictions, np.full_like(labels, guess)), {'average': 'macro'}
-        value, baseline = (f1(labels, each, labels=numbers, **options) for each in both)
-        report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
-    return report
+    names, predicted = [classes[number] for number in numbers], has_class.sum(axis=0)[numbers]
+    return table_report(title, names, *scores, counts, predicted)
 
 
 def table_report(title, labels, precision, recall, f1, examples, predicted):

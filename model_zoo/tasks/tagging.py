@@ -15,7 +15,7 @@ from ..inference.entities import OUTSIDE, has_entities, labels_of_parts, marks_o
 from ..inference.tokens import token_rows
 from ..records import class_names, find_splits, has_typed_values, is_path
 from ..training.objective import outputs_of
-from .rows import check_room
+from .rows import check_room, warn_if_alike
 from .scores import class_report, cross_entropies, error_analysis, table_report
 from .settings import TaggingSettings
 from .tables import write_table
@@ -211,6 +211,7 @@ class TaggingTask(Task):
         labels = given or own or self._names
         if labels is None and 'train' in rows:
             labels = labels_of_sentences(rows['train'])
+            warn_if_alike(labels)
         if labels is None:
             raise InputError(f'{model} has no names of labels: use `labels`')
         if len(set(labels)) < max(2, len(labels)):
@@ -281,7 +282,7 @@ class TaggingTask(Task):
         if self._entities:
             more = entity_report(correct, found)
         else:
-            more = class_report('Scores per label', self.labels, numbers, predicted, guess)
+            more = class_report('Scores per label', self.labels, numbers, predicted)
         words = zip(data.rows, data.samples.words)
         texts = [_marked(row.words, number) for row, each in words for number in each]
         return error_analysis(

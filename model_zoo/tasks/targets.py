@@ -100,8 +100,8 @@ class Classes(Target):
         Names of the classes in the order of the model's outputs; None if they are yet to be read
         from the training set.
     metrics : tuple of str
-        Of accuracy, f1, macro_f1 and matthews; the first chooses the best epoch. Default: all that
-        fit, accuracy first.
+        Of accuracy, f1, macro_f1, micro_f1 and matthews; the first chooses the best epoch. Default:
+        all that fit, accuracy first.
     aliases : mapping of str to str
         Synonyms of `labels`.
     orders : mapping of str to tuple of str
@@ -116,6 +116,8 @@ class Classes(Target):
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
     orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     positive: str | None = None
+
+    table = 'Scores per class'
 
     def __post_init__(self):
         if not self.metrics and self.labels is not None:
@@ -244,11 +246,11 @@ class Classes(Target):
     def measure(self, labels, predictions):
         """Compute the metrics of `predictions`."""
         positive = 1 if self.positive is None else self.labels.index(self.positive)
-        numbers = range(len(self.labels))
         metrics = {
-            'accuracy': lambda: float(np.mean(labels == predictions)),
+            'accuracy': lambda: scores.accuracy(labels, predictions),
             'f1': lambda: scores.f1(labels == positive, predictions == positive),
-            'macro_f1': lambda: scores.f1(labels, predictions, average='macro', labels=numbers),
+            'macro_f1': lambda: scores.f1(labels, predictions, average='macro'),
+            'micro_f1': lambda: scores.f1(labels, predictions, average='micro'),
             'matthews': lambda: scores.matthews(labels, predictions),
         }
         return {name: metrics[name]() for name in self.metrics}
@@ -264,8 +266,7 @@ class Classes(Target):
 
     def report(self, labels, outputs):
         """Compute the scores of each class; see `class_report`."""
-        guess, predictions = int(np.bincount(labels).argmax()), self.predictions(outputs)
-        return scores.class_report('Scores per class', self.labels, labels, predictions, guess)
+        return scores.class_report(self.table, self.labels, labels, self.predictions(outputs))
 
     def decode(self, outputs):
         """Return the prediction for each text, as `parse` returns labels."""
@@ -275,7 +276,7 @@ class Classes(Target):
 class LabelSet(Classes):
     """Any number of labels; each output is the logit of one of them."""
 
-    takes_several, problem_type = True, 'multi_label_classification'
+    takes_several, problem_type, table = True, 'multi_label_classification', 'Scores per label'
 
     def _usual_metrics(self):
         return 'macro_f1', 'micro_f1', 'accuracy'
@@ -301,13 +302,6 @@ class LabelSet(Classes):
     def loss(self, model, batch, weights=None):
         return binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
 
-    def measure(self, labels, predictions):
-        return {
-            'macro_f1': scores.f1(labels, predictions, average='macro'),
-            'micro_f1': scores.f1(labels, predictions, average='micro'),
-            'accuracy': float((predictions == labels).all(axis=-1).mean()),
-        }
-
     def losses(self, labels, outputs):
         """Compute the loss of each text and label, float64."""
         outputs = outputs.astype(np.float64)
@@ -317,10 +311,6 @@ class LabelSet(Classes):
         usual = labels.mean(axis=0) > 0.5  # labels that most texts have
         guess = self.show(itertools.compress(self.labels, usual)) or 'no label'
         return guess, self.measure(labels, np.tile(usual, (len(labels), 1)))
-
-    def report(self, labels, outputs):
-        predictions = self.predictions(outputs)
-        return scores.class_report('Scores per label', self.labels, labels, predictions)
 
     def decode(self, outputs):
         best = [best_labels(row, None, LIKELY) for row in self.probabilities(outputs)]

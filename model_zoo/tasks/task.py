@@ -308,6 +308,13 @@ class Task:
         """
         return mean_over_examples(lambda batch: self.loss(model, batch))
 
+    def compare(self, model, train, dev):
+        """Return the scores on `dev` of simpler models, by their names, before the first update.
+
+        `train` and `dev` are the `Data` of two labelled sets.
+        """
+        return {}
+
     def schedule(self, num_steps):
         """Return the learning rate's schedule: number of the update -> rate."""
         settings, name = self.settings, self.settings.lr_schedule
@@ -348,14 +355,16 @@ class Task:
             The score that compares epochs, and the name of the set -> its scores and
             ``samples_per_second``.
         """
-        scores, speed = evaluator.scores(segment, guard)
+        (scores, speed), leading = evaluator.scores(segment, guard), self.score_name
+        if leading in scores:  # what leads is what chooses
+            scores = {leading: scores[leading], **scores}
         shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
         logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
         report = {segment: {**scores, 'samples_per_second': speed}}
         if 'loss' in scores:
             scores['negative loss'] = -scores['loss']
-        UnknownNameError.check('score', self.score_name, scores)
-        return scores[self.score_name], report
+        UnknownNameError.check('score', leading, scores)
+        return scores[leading], report
 
     def settle(self, model, report):
         """Make a model final whose epoch is the result; `report` has the epoch's scores by set."""

@@ -54,7 +54,7 @@ RESULTS = {
     },
     'predictions': ['test.tsv'],
 }
-HEADLINE = {'name': 'macro F1', 'value': 0.4, 'baseline': 0.3}
+SIMPLER = {'TF-IDF': {'accuracy': 0.8}, 'frozen': {'accuracy': 0.6}}
 COMMAND = "zoo predict '/home/me/my run/best_model' 'A text.'"
 
 
@@ -82,22 +82,39 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
 
 
 SHOWN = [
-    ({}, '<b class="good">0.7500</b><span>best accuracy'),
-    ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.7500</b>'),
-    ({}, '<b class="">0.5000</b><span>accuracy, always &#34;a&#34;'),
-    ({}, '<td class="number">0.6700</td>'),
-    ({'baseline': {}}, '<b class="good">0.7500</b><span>best accuracy'),
-    ({'headline': HEADLINE}, '<b class="good">0.4000</b><span>macro F1</span>'),
+    ({}, '<b class="good">0.75</b><span>best accuracy'),
+    ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.75</b>'),
+    ({}, '<b class="">0.50</b><span>accuracy, always &#34;a&#34;'),
+    ({}, '<td class="number">0.67</td>'),
+    ({'examples': 400}, '<td class="number">0.670</td>'),
+    ({'examples': 5000}, '<td class="number">0.6700</td>'),
+    ({'baseline': {}}, '<b class="good">0.75</b><span>best accuracy'),
+    ({}, 'rgba(var(--heat), 0.275)'),  # half of the row
     ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
     ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
-    # (0.75 * 4 + 2) / 8 = 0.625, and 1.96 * sqrt(0.625 * 0.375 / 8) = 0.335
-    ({}, 'only 4 examples: on others the accuracy may be from 0.29 to 0.96 (95 % range)'),
+    # Wilson's: (3 + z * z / 2 -+ z * sqrt(3 * 1 / 4 + z * z / 4)) / (4 + z * z), z = 1.96
+    ({}, 'only 4 examples: on others the accuracy may be from 0.30 to 0.95 (95 % range)'),
+    ({'examples': 200}, 'only 200 examples: on others the accuracy may be from 0.69 to 0.80'),
 ]
 
 
 @pytest.mark.parametrize('changes, shown', SHOWN)
 def test_what_the_page_shows(tmp_path, changes, shown):
     assert shown in page_of(tmp_path, changed(**changes))
+
+
+def test_simpler_models_stand_beside_the_model_and_one_that_is_better_is_said(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    page = page_of(tmp_path, {**RESULTS, 'baselines': {'dev': SIMPLER}})
+    card = (tmp_path / 'best_model' / 'README.md').read_text('utf-8')
+    assert '<b class="bad">0.75</b>' in page and 'No better by accuracy than: TF-IDF.' in page
+    assert '"name": "frozen 0.60"' in page  # in the chart
+    assert (
+        '| accuracy | 0.75 | 0.50 | 0.80 | 0.60 |\n' in card and '| loss | 0.50 | | | |\n' in card
+    )
+    assert 'accuracy 0.75; always "a": 0.50; TF-IDF: 0.80; frozen: 0.60' in caplog.text
+    assert 'no better by accuracy than: TF-IDF' in caplog.text
+    assert 'Caution' not in page_of(tmp_path, changed(examples=400))
 
 
 def test_the_page_of_a_training_that_continues(tmp_path):
@@ -110,7 +127,7 @@ def test_the_page_of_a_training_that_continues(tmp_path):
 
 
 def test_card(tmp_path):
-    results = changed(headline=HEADLINE)
+    results = changed()
     results['description']['title'] = 'custom, <b>'
     page_of(tmp_path, results)
     card = (tmp_path / 'best_model' / 'README.md').read_text('utf-8')
@@ -119,10 +136,9 @@ def test_card(tmp_path):
     assert head['pipeline_tag'] == 'text-classification' and head['widget'] == [{'text': EVIL}]
     for part in (
         '| train | 1,200 |\n',
-        '| accuracy | 0.75 | 0.5 |\n',
-        '| loss | 0.5 | |\n',
-        '| a | 0.5000 | 1.0000 | 0.6700 | 3 | 4 |\n',
-        'macro F1: 0.4',
+        '| accuracy | 0.75 | 0.50 |\n',
+        '| loss | 0.50 | |\n',
+        '| a | 0.50 | 1.00 | 0.67 | 3 | 4 |\n',
         '# custom, &lt;b&gt;\n',
         '![training loss and score](curves.png)',
         'Labels: a, b\\|\\`c\\`.',
@@ -130,7 +146,7 @@ def test_card(tmp_path):
         "print(pipe('A text.'))\n```\n",
         "$ zoo predict best_model 'A text.'\n",
         '| `--epochs` | 2 |\n| `--lr` | 0.001 |\n',
-        'epoch 2 of 2, the best by accuracy, 0.7500 (macro F1 comes first here ',
+        'epoch 2 of 2, the best by accuracy, 0.75.',
         'Caution: the dev set has only 4 examples',
         'Versions: python 3.11.\n',
     ):
@@ -144,7 +160,7 @@ def test_last_words(tmp_path, caplog, monkeypatch):
     with caplog.at_level(logging.INFO):
         log_summary(str(tmp_path), changed(never_predicted=['refund']))
     said = '\n'.join(record.getMessage() for record in caplog.records)
-    assert 'accuracy 0.7500; always "a": 0.5000' in said and 'never predicted: refund\n' in said
+    assert 'accuracy 0.75; always "a": 0.50' in said and 'never predicted: refund\n' in said
     assert re.search(r'a +2 +0\n', said) and re.search('loss 2.00, .* predicted as "a": ', said)
     assert 'report.html' in said and 'test.tsv' not in said  # which doesn't exist
     assert said.endswith(f'next: {COMMAND}')

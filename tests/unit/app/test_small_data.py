@@ -1,5 +1,8 @@
 """Settings that small data needs: frozen layers, schedules, and what chooses the best epoch."""
 
+import json
+import logging
+
 import numpy as np
 import pytest
 import tiny
@@ -7,6 +10,7 @@ from refusals import refuses
 
 import model_zoo
 from model_zoo.errors import UnknownNameError
+from model_zoo.tasks.linear import predict_from_words
 from model_zoo.training import Callback
 
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 4
@@ -153,6 +157,44 @@ def test_few_rows_get_more_updates_unless_they_are_given(folder, task, tmp_path)
         settings = model_zoo.finetune(folder, task, rows, **options).task.settings
         found[name] = settings.epochs, settings.batch_size
     assert found == {'none': (20, 8), 'epochs': (2, 8), 'size': (20, 2)}
+
+
+TICKETS = [(f'{"a b" * 2} {"abcd"[i % 4]} {"abcd"[i // 4]}', 'Log in') for i in range(12)]
+TICKETS += [('c d', 'Bill'), ('c d', 'Bill'), ('d c c', 'Bill'), ('d d', 'Bill'), ('a', 'login')]
+
+
+def test_odd_rows_are_warned_of_and_what_leads_chooses(folder, tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    dev = [('a b b', 'Log in'), ('c c', 'Bill'), ('c d d', 'Bill')]
+    trained = model_zoo.finetune(
+        folder, 'text-classification', TICKETS, dev, epochs=3, seed=1, output_dir=tmp_path / 'run'
+    )
+    for said in (
+        "differ only in case or blanks: 'Log in', 'login'",
+        "of a single row: 'login'",
+        "the dev set lacks, so that its scores say nothing of them: 'login'",
+        '1 of 20 rows repeat the text of another row',
+        'TF-IDF and logistic regression, for comparison: accuracy ',
+        'frozen encoder (method linear), for comparison: accuracy ',
+        'the best by macro_f1, ',
+    ):
+        assert caplog.text.count(said) == 1, said
+    results = json.loads((tmp_path / 'run' / 'results.json').read_text('utf-8'))
+    best = max(record['macro_f1'] for record in trained.history)
+    assert trained.scores['macro_f1'] == best and next(iter(trained.scores)) == 'macro_f1'
+    assert results['description']['metric'] == 'macro_f1' and len(results['baselines']['dev']) == 2
+
+
+@pytest.mark.parametrize('kind', ['numbers', 'several labels', 'no words', 'one class'])
+def test_words_alone_as_a_baseline(kind):
+    texts, labels = ['good soup', 'bad soup', 'good', 'bad'] * 3, np.array([1, 0, 1, 0] * 3)
+    several = np.stack([labels, 1 - labels, np.ones_like(labels)], axis=1)
+    others = {'numbers': labels * 4.0, 'several labels': several, 'one class': labels * 0}
+    texts, labels = list('abcd') * 3 if kind == 'no words' else texts, others.get(kind, labels)
+    _, found = predict_from_words(texts, labels, texts)
+    assert (found is None) == (kind in ('no words', 'one class'))
+    if found is not None:
+        np.testing.assert_allclose(found, labels, atol=1.2)
 
 
 def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(folder, caplog):

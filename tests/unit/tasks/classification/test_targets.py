@@ -9,6 +9,7 @@ import pytest
 import tiny
 from gluonnlp.data import classification
 from refusals import refuses
+from sklearn import metrics
 
 from bert import BertForSequenceClassification
 from model_zoo.errors import InputError, UnknownNameError
@@ -121,6 +122,26 @@ def test_the_loss_of_numbers_is_the_squared_difference():
     batch = SimpleNamespace(inputs=inputs, labels=mx.nd.array(labels))
     loss = Number().loss(block, batch).asscalar()
     assert loss == pytest.approx(expected.mean(), rel=1e-5)
+
+
+def test_scores_are_those_of_scikit_learn_on_odd_sets():
+    random, names = np.random.RandomState(1), ('accuracy', 'macro_f1', 'micro_f1', 'matthews')
+    for _ in range(50):
+        count, size = random.randint(3, 6), random.randint(1, 12)
+        # classes may be missing on both sides
+        both = [random.choice(random.choice(count, random.randint(1, count)), size) for _ in '12']
+        sets = [random.randint(0, 2, (size, count)) for _ in '12']
+        target = Classes(tuple('abcdef'[:count]), names)
+        found, several = target.measure(*both), LabelSet(target.labels).measure(*sets)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            assert found['matthews'] == pytest.approx(metrics.matthews_corrcoef(*both))
+            for each, (labels, predictions) in ((found, both), (several, sets)):
+                expected = metrics.f1_score(labels, predictions, average='macro')
+                assert each['macro_f1'] == pytest.approx(expected)
+                assert each['accuracy'] == metrics.accuracy_score(labels, predictions)
+        (rows,) = target.report(both[0], outputs_of(target, both[1]))['tables'].values()
+        assert np.mean([row['f1'] for row in rows]) == pytest.approx(found['macro_f1'])
 
 
 DEGENERATE = [
