@@ -21,7 +21,7 @@ def test_report(browser, tmp_path, width, scheme):
     chart = page.locator('svg').first.bounding_box()
     page.mouse.move(chart['x'] + chart['width'] * 0.97, chart['y'] + chart['height'] / 2)
     said = page.locator('.readout').first.inner_text()
-    assert 'training 0.5000 at 18' in said and 'dev set 0.5000 at 20 (epoch 2)' in said
+    assert 'training 0.50 at 18' in said and 'dev set 0.50 at 20 (epoch 2)' in said
     assert page.evaluate('document.documentElement.scrollWidth') <= width  # nothing is cut off
     assert not problems and len(requests) == 1
     page.close()
