@@ -32,15 +32,7 @@ from model_zoo.app import cli
 from model_zoo.app.devices import get_ctx
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
-from model_zoo.training.settings import (
-    Count,
-    ModelSettings,
-    gpu_number,
-    lower_case,
-    setting,
-    text_encoding,
-    token_limit,
-)
+from model_zoo.training import settings
 from model_zoo.util.choices import PRECISIONS
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
@@ -54,26 +46,26 @@ def layer_numbers(text):
     return [int(number) for number in text.split(',')]
 
 
-class FeatureSettings(ModelSettings, model='bert_12_768_12'):
+class FeatureSettings(settings.ModelSettings, model='bert_12_768_12'):
     """The flags of the originals' scripts."""
 
     title = 'features'
 
-    input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
-    output_file: str = setting(None, 'JSON lines', flag={'required': True})
-    layers: list[int] = setting(
+    input_file: str = settings.setting(None, 'one text or pair per line', flag={'required': True})
+    output_file: str = settings.setting(None, 'JSON lines', flag={'required': True})
+    layers: list[int] = settings.setting(
         (-1, -2, -3, -4),
         '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
-    max_length: int = token_limit(
+    max_length: int = settings.token_limit(
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
-    encoding: str | None = text_encoding()
-    batch_size: Count = setting(32)
-    do_lower_case: bool | None = lower_case()
-    gpu: int | None = gpu_number()
-    dtype: str = setting('float32', choices=PRECISIONS)
+    encoding: str | None = settings.text_encoding()
+    batch_size: settings.Count = settings.setting(32)
+    do_lower_case: bool | None = settings.lower_case()
+    gpu: int | None = settings.gpu_number()
+    dtype: str = settings.setting('float32', choices=PRECISIONS)
 
     def check(self):
         super().check()
