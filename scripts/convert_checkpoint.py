@@ -59,9 +59,8 @@ def parse(argv):
     named = EXTENSIONS.get(os.path.splitext(args.output)[1])
     is_like = named == 'pytorch' and args.target == 'pytorch_pretrained_bert'
     if named and args.target not in (None, named) and not is_like:
-        raise InputError(
-            f'{args.target}: {args.output!r} is a file of the format {named}', field='to'
-        )
+        problem = f'{args.target}: {args.output!r} is a file of the format {named}'
+        raise InputError(problem, field='to')
     args.target = args.target or named or ('pytorch' if args.corpus else 'huggingface')
     is_file = named or args.target not in _CORPUS
     if args.corpus is not None and (is_file or args.family not in (None, 'transfo_xl')):
@@ -98,9 +97,8 @@ def write(block, output, target):
     from model_zoo.checkpoint.readers import LAYOUTS, weights_in_folder
 
     if target == 'gluonnlp' and target not in block.mappings():
-        raise InputError(
-            f'gluonnlp: there is no such format for {type(block).__name__}', field='to'
-        )
+        problem = f'gluonnlp: there is no such format for {type(block).__name__}'
+        raise InputError(problem, field='to')
     name = LAYOUTS[target].weights if target in LAYOUTS else 'model.params'
     path = os.path.join(output, name)
     there = weights_in_folder(output) if os.path.isdir(output) else None

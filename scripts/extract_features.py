@@ -146,9 +146,8 @@ def main(argv=None):
         raise InputError(f'{args.input_file!r} is empty', field='input_file')
     ctx = get_ctx(args.gpu)
     options = {'do_lower_case': args.do_lower_case, 'use_pooler': False}
-    model, tokenizer = ModelChoice(args, family='bert').build(
-        None, ctx, output_all_encodings=True, **options
-    )
+    choice = ModelChoice(args, family='bert')
+    model, tokenizer = choice.build(None, ctx, output_all_encodings=True, **options)
     layers = model.config.num_layers
     for layer in args.layers:
         if not -layers <= layer < layers:

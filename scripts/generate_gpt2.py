@@ -68,9 +68,8 @@ def parse_arguments(argv=None):
     arguments.check_at_least_one(args, 'num_return_sequences', 'batch_size', 'max_new_tokens')
     field = 'num_beams' if args.num_beams > 1 else 'greedy' if args.greedy else None
     if field and not args.given.isdisjoint(SAMPLING):
-        raise InputError(
-            "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
-        )
+        problem = "doesn't sample: leave out `temperature`, `top_k` and `top_p`"
+        raise InputError(problem, field=field)
     return args
 
 

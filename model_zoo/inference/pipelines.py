@@ -144,6 +144,5 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
             cure = 'fine-tune it, or name a model that has it'
             raise InputError(f'{problem}: {cure}', field='model')
         opened = open_model(located, able[0], **options)
-    return pipeline_class(
-        opened, engine=make_engine(opened.block, engine, precision, ctx), **of_calls
-    )
+    engine = make_engine(opened.block, engine, precision, ctx)
+    return pipeline_class(opened, engine=engine, **of_calls)

@@ -84,9 +84,8 @@ class Vectors(Pipeline):
         super().__init__(opened, max_length, *args, **options)
         self.modules = sentence_modules.modules_of(self.files)
         if self.modules and self.engine.pools:  # the file has all parts
-            self.modules = dataclasses.replace(
-                self.modules, modes=('mean',), steps=(), token_steps=()
-            )
+            pooled = {'modes': ('mean',), 'steps': (), 'token_steps': ()}
+            self.modules = dataclasses.replace(self.modules, **pooled)
         own = self.modules_for('model')
         own.units(self.block.config.units)  # they fit together
         if max_length is None:

@@ -139,9 +139,8 @@ class Writer:
         dtype, rank = dtype or first.dtype, first.rank if rank is None else rank
         made = [Tensor(f'{op}_{next(self._numbers)}', dtype, rank) for _ in range(outputs)]
         names = ['' if tensor is None else tensor.name for tensor in inputs]
-        self.nodes.append(
-            helper.make_node(op, names, [tensor.name for tensor in made], made[0].name, **attrs)
-        )
+        new = [tensor.name for tensor in made]
+        self.nodes.append(helper.make_node(op, names, new, new[0], **attrs))
         return made[0] if outputs == 1 else made
 
     def constant(self, value, dtype):
@@ -167,9 +166,8 @@ class Writer:
 
         if tensor.dtype == dtype:
             return tensor
-        return self.add(
-            'Cast', [tensor], dtype, to=int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-        )
+        number = int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        return self.add('Cast', [tensor], dtype, to=number)
 
     def same_type(self, *tensors):
         """Cast all to the widest of their types; a truth value counts as a number."""
@@ -342,9 +340,8 @@ def _ranks(symbol, params, inputs):
         )
     internals = symbol.get_internals()
     known = set(internals.list_inputs())
-    _, out_shapes, _ = internals.infer_shape(
-        **{name: shape for name, shape in shapes.items() if name in known}
-    )
+    given = {name: shape for name, shape in shapes.items() if name in known}
+    _, out_shapes, _ = internals.infer_shape(**given)
     result = {}
     for node, shape in zip(internals, out_shapes):
         result.setdefault(node.name, []).append(len(shape))

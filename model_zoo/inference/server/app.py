@@ -272,9 +272,8 @@ class Metrics:
             return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
 
         counter, histogram = prometheus.Counter, prometheus.Histogram
-        self.requests = add(
-            counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
-        )
+        text = 'Requests by route and HTTP status.'
+        self.requests = add(counter, 'requests', text, ['route', 'status'])
         text = 'Seconds from a request to the end of its answer.'
         self.seconds = add(histogram, 'request_seconds', text, ['route'], buckets=SECONDS)
         self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
