@@ -74,20 +74,13 @@ def read(args):
     from model_zoo.pretrained import find_files, local_path
 
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
-    options = {} if args.num_labels is None else {'num_labels': args.num_labels}
+    options = {'config': args.config, 'format': format, 'exact': True, 'tokenizer': False}
+    if args.num_labels is not None:
+        options['num_labels'] = args.num_labels
     args.input, _ = local_path(args.input)
     # a folder or a file, not a model's name
     find_files(path=args.input, weights=False, vocab=False)
-    block, _, files = open_model(
-        args.input,
-        args.model,
-        config=args.config,
-        family=args.family,
-        format=format,
-        exact=True,
-        tokenizer=False,
-        **options,
-    )
+    block, _, files = open_model(args.input, args.model, family=args.family, **options)
     count = sum(array.size for array in block.own_tensors().values())
     log.info('%s: %s, %.1f million parameters', files.weights, type(block).__name__, count / 1e6)
     return block

@@ -51,19 +51,14 @@ def fuse(model, num_heads, hidden_size):
     from onnxruntime.transformers import optimizer
     from onnxruntime.transformers.fusion_options import FusionOptions
 
-    options = FusionOptions('bert')
-    options.use_raw_attention_mask(True)
+    fusion = FusionOptions('bert')
+    fusion.use_raw_attention_mask(True)
+    sizes = {'num_heads': num_heads, 'hidden_size': hidden_size}
+    options = {**sizes, 'optimization_options': fusion, 'opt_level': 0}
     with quiet(), tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         save(model, path)
-        model = optimizer.optimize_model(
-            path,
-            'bert',
-            num_heads=num_heads,
-            hidden_size=hidden_size,
-            optimization_options=options,
-            opt_level=0,
-        ).model
+        model = optimizer.optimize_model(path, 'bert', **options).model
     _share_weights(model)
     if all(opset.domain != _FUSED for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))

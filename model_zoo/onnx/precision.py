@@ -112,12 +112,9 @@ class Quantizer:
             path = os.path.join(folder, 'model.onnx')
             files = save(self._model, path)
             self._typed = load_model_with_shape_infer(pathlib.Path(path))
-            calibrator = create_calibrator(
-                path,
-                self._op_types,
-                os.path.join(folder, 'augmented.onnx'),
-                use_external_data_format=len(files) > 1,
-            )
+            options = {'use_external_data_format': len(files) > 1}
+            augmented = os.path.join(folder, 'augmented.onnx')
+            calibrator = create_calibrator(path, self._op_types, augmented, **options)
             reader = types.SimpleNamespace(get_next=functools.partial(next, iter(feeds), None))
             calibrator.collect_data(reader)
             return calibrator.compute_data()

@@ -76,14 +76,9 @@ def openvino(options, precision):
     import openvino
 
     path = _file(options, 'write_openvino', '.xml')
-    model = openvino.Core().compile_model(
-        path,
-        'CPU',
-        {
-            'INFERENCE_PRECISION_HINT': {'float32': 'f32', 'bfloat16': 'bf16'}[precision],
-            'INFERENCE_NUM_THREADS': threads(),
-        },
-    )
+    hint = {'float32': 'f32', 'bfloat16': 'bf16'}[precision]
+    settings = {'INFERENCE_PRECISION_HINT': hint, 'INFERENCE_NUM_THREADS': threads()}
+    model = openvino.Core().compile_model(path, 'CPU', settings)
     request = model.create_infer_request()
 
     def prepare(shape):

@@ -71,14 +71,8 @@ def read_task(settings):
     if settings.task == 'mnli':
         with open(settings.data_file, encoding='utf-8') as file:
             label = len(file.readline().split('\t')) - 1
-    return custom_task(
-        columns,
-        label,
-        labels=labels,
-        header=True,
-        files={'train': settings.data_file},
-        name=settings.task,
-    )
+    options = {'files': {'train': settings.data_file}, 'name': settings.task}
+    return custom_task(columns, label, labels=labels, header=True, **options)
 
 
 class ClassifyTask(training.PytorchicTask):

@@ -79,16 +79,8 @@ class PretrainTask(training.PytorchicTask):
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         settings = self.settings
-        loader = PairLoader(
-            rows,
-            tokenizer,
-            settings.batch_size,
-            max_seq_length=settings.max_len,
-            max_predictions_per_seq=settings.max_pred,
-            masked_lm_prob=settings.mask_prob,
-            seed=settings.seed,
-            ctx=contexts,
-        )
+        sizes = settings.batch_size, settings.max_len, settings.max_pred, settings.mask_prob
+        loader = PairLoader(rows, tokenizer, *sizes, seed=settings.seed, ctx=contexts)
         # the original continues until it has done more than total_steps, at a rate of 0
         self.end_after(settings.total_steps + 1)
         return Data(rows, None, loader)
