@@ -188,14 +188,10 @@ def _language_model(block):
 
 def _past_shapes(config, rows):
     """Return the shapes of the keys and values before the first token, by the inputs' names."""
+    heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
     return {
-        f'past_key_values.{layer}.{part}': (
-            rows,
-            len(config.kept_heads(layer)),
-            0,
-            config.head_size,
-        )
-        for layer in range(config.num_layers)
+        f'past_key_values.{layer}.{part}': (rows, count, 0, config.head_size)
+        for layer, count in enumerate(heads)
         for part in ('key', 'value')
     }
 

@@ -116,13 +116,10 @@ def extract(model, tokenizer, args, ctx, lines):
 def json_line(number, tokens, vectors, layers):
     """Return a line of Google's format for a line of the input."""
     values = np.round(vectors.astype(np.float64), 6).tolist()
-    features = [
-        {
-            'token': token,
-            'layers': [{'index': index, 'values': value} for index, value in zip(layers, row)],
-        }
-        for token, row in zip(tokens, values)
-    ]
+    features = []
+    for token, row in zip(tokens, values):
+        states = [{'index': index, 'values': value} for index, value in zip(layers, row)]
+        features.append({'token': token, 'layers': states})
     return json.dumps({'linex_index': number, 'features': features}) + '\n'
 
 

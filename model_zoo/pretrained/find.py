@@ -296,10 +296,6 @@ def _not_found(entry, root, missing, tried):
     ways += [f'put weights, config.json and vocabulary into {folder!r}{hub}', named]
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
-    return PretrainedNotFoundError.of(
-        [
-            f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}',
-            *(f'or {way}' for way in ways[1:]),
-            f'Tried: {"; ".join(tried)}',
-        ]
-    )
+    problem = f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}'
+    others = [f'or {way}' for way in ways[1:]]
+    return PretrainedNotFoundError.of([problem, *others, f'Tried: {"; ".join(tried)}'])

@@ -22,16 +22,11 @@ def write_onnx(options, path):
             outputs = self.model(**dict(zip(names, arrays)))
             return outputs.last_hidden_state, outputs.pooler_output
 
-    torch.onnx.export(
-        Positional().eval(),
-        tuple(map(torch.from_numpy, bert_feed((2, 8)).values())),
-        path,
-        input_names=names,
-        output_names=['sequence', 'pooled'],
-        dynamic_axes={name: {0: 'batch', 1: 'length'} for name in names},
-        opset_version=17,
-        dynamo=False,
-    )
+    arrays = tuple(map(torch.from_numpy, bert_feed((2, 8)).values()))
+    axes = {name: {0: 'batch', 1: 'length'} for name in names}
+    options = {'dynamic_axes': axes, 'opset_version': 17, 'dynamo': False}
+    options.update(input_names=names, output_names=['sequence', 'pooled'])
+    torch.onnx.export(Positional().eval(), arrays, path, **options)
 
 
 def write_openvino(options, path):

@@ -76,14 +76,9 @@ def build_app(models, settings=None, later=types.MappingProxyType({})):
         yield
         models.close()
 
-    app = fastapi.FastAPI(
-        title=PROJECT,
-        version='1',
-        description=DESCRIPTION,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,  # these pages need a network
-    )
+    about = {'title': PROJECT, 'version': '1', 'description': DESCRIPTION}
+    pages = {'docs_url': None, 'redoc_url': None}  # which need a network
+    app = fastapi.FastAPI(lifespan=lifespan, **about, **pages)
     app.state.models = models
     hosts = settings.allowed_hosts
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
