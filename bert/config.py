@@ -229,9 +229,8 @@ class DebertaV2Config(BertConfig):
     @classmethod
     def from_dict(cls, values):
         # transformers' defaults, which aren't ours
-        config = super().from_dict(
-            {'relative_attention': False, 'position_biased_input': True, **values}
-        )
+        usual = {'relative_attention': False, 'position_biased_input': True}
+        config = super().from_dict({**usual, **values})
         for name, only in {
             'attention_head_size': config.head_size,
             'embedding_size': config.hidden_size,

@@ -17,16 +17,9 @@ from .heads import TASKS
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
 
+_TOKENIZERS, _RELEASED = (BertTokenizer, BertSPTokenizer), ('bert_config.json',)
 #: what ``open_model`` knows of BERT
-BERT = register_family(
-    Family(
-        'bert',
-        BertModel,
-        TASKS,
-        (BertTokenizer, BertSPTokenizer),
-        release_names=('bert_config.json',),
-    )
-)
+BERT = register_family(Family('bert', BertModel, TASKS, _TOKENIZERS, release_names=_RELEASED))
 _NOTES = """use_pooler : bool, default True
     use_decoder, use_classifier : bool, optional
         Whether to have the masked language model's head and the next sentence classifier. By

@@ -96,18 +96,10 @@ def _vectors(embedding, sentences, args):
 def _open(args):
     from .embedding import BertEmbedding
 
-    return BertEmbedding(
-        args.model,
-        get_ctx(args.gpu),
-        args.dtype,
-        args.dataset_name,
-        args.params_path,
-        args.max_seq_length,
-        args.batch_size,
-        args.sentencepiece,
-        engine=engine_of(args.engine, args.dtype, args.file),
-        long_texts=args.long_texts,
-    )
+    model = args.model, get_ctx(args.gpu), args.dtype, args.dataset_name, args.params_path
+    texts = args.max_seq_length, args.batch_size, args.sentencepiece
+    engine = engine_of(args.engine, args.dtype, args.file)
+    return BertEmbedding(*model, *texts, engine=engine, long_texts=args.long_texts)
 
 
 def _write(args):

@@ -285,9 +285,8 @@ def export_onnx_folder(
 
 
 def _config(block, tokenizer):
-    _, fields = block.config.to_format(
-        'huggingface', block.huggingface_name or type(block).__name__
-    )
+    name = block.huggingface_name or type(block).__name__
+    _, fields = block.config.to_format('huggingface', name)
     if block.num_labels is not None:
         fields.update(label_fields(block.label_names))
     for name in ('pad_token_id', 'bos_token_id', 'eos_token_id'):

@@ -1,5 +1,6 @@
 """A block's graph for ONNX, the names of its inputs and outputs, and the check of its file."""
 
+import functools
 import hashlib
 import json
 import os
@@ -122,12 +123,8 @@ def _encoder(block):
     symbol = mx.sym.Group(flatten(traced))
     outputs = output_names(block)
     symbol = mx.sym.Group(list(symbol)[: len(outputs)])  # without a decoder's keys and values
-    return Graph(
-        symbol,
-        inputs,
-        dict.fromkeys(outputs),
-        lambda run: _compare_encoder(block, names, outputs, run),
-    )
+    compare = functools.partial(_compare_encoder, block, names, outputs)
+    return Graph(symbol, inputs, dict.fromkeys(outputs), compare)
 
 
 def output_names(block):
@@ -191,14 +188,10 @@ def _language_model(block):
 
 def _past_shapes(config, rows):
     """Return the shapes of the keys and values before the first token, by the inputs' names."""
+    heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
     return {
-        f'past_key_values.{layer}.{part}': (
-            rows,
-            len(config.kept_heads(layer)),
-            0,
-            config.head_size,
-        )
-        for layer in range(config.num_layers)
+        f'past_key_values.{layer}.{part}': (rows, count, 0, config.head_size)
+        for layer, count in enumerate(heads)
         for part in ('key', 'value')
     }
 

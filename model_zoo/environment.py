@@ -159,9 +159,8 @@ def _load_blas():
     if wanted not in ('', 'mkl', 'openblas'):
         raise ImportError(f'ZOO_BLAS is {wanted!r}; it may be mkl or openblas')
     if wanted == 'mkl' and path is None:
-        raise ImportError(
-            "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"
-        )
+        command = "pip install 'gluon-transformer-zoo[mkl]'"
+        raise ImportError(f'ZOO_BLAS is mkl, which is missing: {command}')
     if path is not None and wanted != 'openblas':
         from importlib.metadata import version
 

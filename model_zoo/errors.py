@@ -173,9 +173,8 @@ class MissingExtraError(ZooError, ImportError):
     @classmethod
     def of(cls, library, extra):
         """Build the error for `library`, which `extra` of this distribution installs."""
-        return cls(
-            f"{library} must be installed for this: pip install 'gluon-transformer-zoo[{extra}]'"
-        )
+        command = f"pip install 'gluon-transformer-zoo[{extra}]'"
+        return cls(f'{library} must be installed for this: {command}')
 
     @classmethod
     def check(cls, extra, *libraries):

@@ -191,9 +191,8 @@ def _csv_rows(path, encoding):
     lines = (line for _, line in read_lines(path, encoding))
     sample = list(itertools.islice(lines, _SAMPLE))
     csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
-    reader = csv.reader(
-        itertools.chain(sample, lines), delimiter=_delimiter(sample), **_CSV, strict=True
-    )
+    lines = itertools.chain(sample, lines)
+    reader = csv.reader(lines, delimiter=_delimiter(sample), **_CSV, strict=True)
     first = 1
     try:
         for cells in reader:

@@ -59,9 +59,8 @@ def parse(argv):
     named = EXTENSIONS.get(os.path.splitext(args.output)[1])
     is_like = named == 'pytorch' and args.target == 'pytorch_pretrained_bert'
     if named and args.target not in (None, named) and not is_like:
-        raise InputError(
-            f'{args.target}: {args.output!r} is a file of the format {named}', field='to'
-        )
+        problem = f'{args.target}: {args.output!r} is a file of the format {named}'
+        raise InputError(problem, field='to')
     args.target = args.target or named or ('pytorch' if args.corpus else 'huggingface')
     is_file = named or args.target not in _CORPUS
     if args.corpus is not None and (is_file or args.family not in (None, 'transfo_xl')):
@@ -75,20 +74,13 @@ def read(args):
     from model_zoo.pretrained import find_files, local_path
 
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
-    options = {} if args.num_labels is None else {'num_labels': args.num_labels}
+    options = {'config': args.config, 'format': format, 'exact': True, 'tokenizer': False}
+    if args.num_labels is not None:
+        options['num_labels'] = args.num_labels
     args.input, _ = local_path(args.input)
     # a folder or a file, not a model's name
     find_files(path=args.input, weights=False, vocab=False)
-    block, _, files = open_model(
-        args.input,
-        args.model,
-        config=args.config,
-        family=args.family,
-        format=format,
-        exact=True,
-        tokenizer=False,
-        **options,
-    )
+    block, _, files = open_model(args.input, args.model, family=args.family, **options)
     count = sum(array.size for array in block.own_tensors().values())
     log.info('%s: %s, %.1f million parameters', files.weights, type(block).__name__, count / 1e6)
     return block
@@ -98,9 +90,8 @@ def write(block, output, target):
     from model_zoo.checkpoint.readers import LAYOUTS, weights_in_folder
 
     if target == 'gluonnlp' and target not in block.mappings():
-        raise InputError(
-            f'gluonnlp: there is no such format for {type(block).__name__}', field='to'
-        )
+        problem = f'gluonnlp: there is no such format for {type(block).__name__}'
+        raise InputError(problem, field='to')
     name = LAYOUTS[target].weights if target in LAYOUTS else 'model.params'
     path = os.path.join(output, name)
     there = weights_in_folder(output) if os.path.isdir(output) else None

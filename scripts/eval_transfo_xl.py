@@ -56,9 +56,8 @@ class PerplexitySettings(Settings):
         super().check()
         check_files(self, 'text_file')
         if self.dataset is not None and not os.path.isdir(self.dataset):
-            raise InputError(
-                f'{self.dataset!r} is not a folder with a text: give `text_file`', field='dataset'
-            )
+            problem = f'{self.dataset!r} is not a folder with a text: give `text_file`'
+            raise InputError(problem, field='dataset')
 
 
 def read_texts(args, tokenizer):
@@ -86,9 +85,8 @@ def read_corpus(folder, split, tokenizer):
     except InputError as error:
         raise InputError(f'no texts (valid.txt, test.txt) in {folder!r}, and {error}') from error
     if corpus.vocab.idx2sym != tokenizer.idx2sym:
-        raise InputError(
-            f'the corpus in {folder!r} has another vocabulary than the model: give `text_file`'
-        )
+        problem = 'has another vocabulary than the model: give `text_file`'
+        raise InputError(f'the corpus in {folder!r} {problem}')
     tokens = {'valid': corpus.valid, 'test': corpus.test}[split]
     if not isinstance(tokens, np.ndarray):
         raise InputError(f'{folder!r} has no {split} text that is one text')

@@ -32,15 +32,7 @@ from model_zoo.app import cli
 from model_zoo.app.devices import get_ctx
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
-from model_zoo.training.settings import (
-    Count,
-    ModelSettings,
-    gpu_number,
-    lower_case,
-    setting,
-    text_encoding,
-    token_limit,
-)
+from model_zoo.training import settings
 from model_zoo.util.choices import PRECISIONS
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
@@ -54,26 +46,26 @@ def layer_numbers(text):
     return [int(number) for number in text.split(',')]
 
 
-class FeatureSettings(ModelSettings, model='bert_12_768_12'):
+class FeatureSettings(settings.ModelSettings, model='bert_12_768_12'):
     """The flags of the originals' scripts."""
 
     title = 'features'
 
-    input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
-    output_file: str = setting(None, 'JSON lines', flag={'required': True})
-    layers: list[int] = setting(
+    input_file: str = settings.setting(None, 'one text or pair per line', flag={'required': True})
+    output_file: str = settings.setting(None, 'JSON lines', flag={'required': True})
+    layers: list[int] = settings.setting(
         (-1, -2, -3, -4),
         '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
-    max_length: int = token_limit(
+    max_length: int = settings.token_limit(
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
-    encoding: str | None = text_encoding()
-    batch_size: Count = setting(32)
-    do_lower_case: bool | None = lower_case()
-    gpu: int | None = gpu_number()
-    dtype: str = setting('float32', choices=PRECISIONS)
+    encoding: str | None = settings.text_encoding()
+    batch_size: settings.Count = settings.setting(32)
+    do_lower_case: bool | None = settings.lower_case()
+    gpu: int | None = settings.gpu_number()
+    dtype: str = settings.setting('float32', choices=PRECISIONS)
 
     def check(self):
         super().check()
@@ -124,13 +116,10 @@ def extract(model, tokenizer, args, ctx, lines):
 def json_line(number, tokens, vectors, layers):
     """Return a line of Google's format for a line of the input."""
     values = np.round(vectors.astype(np.float64), 6).tolist()
-    features = [
-        {
-            'token': token,
-            'layers': [{'index': index, 'values': value} for index, value in zip(layers, row)],
-        }
-        for token, row in zip(tokens, values)
-    ]
+    features = []
+    for token, row in zip(tokens, values):
+        states = [{'index': index, 'values': value} for index, value in zip(layers, row)]
+        features.append({'token': token, 'layers': states})
     return json.dumps({'linex_index': number, 'features': features}) + '\n'
 
 
@@ -154,9 +143,8 @@ def main(argv=None):
         raise InputError(f'{args.input_file!r} is empty', field='input_file')
     ctx = get_ctx(args.gpu)
     options = {'do_lower_case': args.do_lower_case, 'use_pooler': False}
-    model, tokenizer = ModelChoice(args, family='bert').build(
-        None, ctx, output_all_encodings=True, **options
-    )
+    choice = ModelChoice(args, family='bert')
+    model, tokenizer = choice.build(None, ctx, output_all_encodings=True, **options)
     layers = model.config.num_layers
     for layer in args.layers:
         if not -layers <= layer < layers:

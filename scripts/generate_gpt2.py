@@ -13,14 +13,7 @@ and their defaults are kept, except ``--batch_size``, which only says how many s
 import itertools
 import sys
 
-from model_zoo.app import cli
-from model_zoo.app.arguments import (
-    add_encoding,
-    add_use_arguments,
-    check_at_least_one,
-    engine_of,
-    take_model,
-)
+from model_zoo.app import arguments, cli
 from model_zoo.app.devices import get_ctx
 from model_zoo.errors import InputError, ZooError
 from model_zoo.util.files import write_json
@@ -39,7 +32,7 @@ def parse_arguments(argv=None):
     texts = 'file of texts to continue: one per line, or a table with a column of texts'
     add('--input_file', '--file', help=texts)
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
-    add_encoding(parser)
+    arguments.add_encoding(parser)
     add('--unconditional', action='store_true', help='generate texts from nothing')
     samples = 'number of continuations of each text'
     add('--nsamples', dest='num_return_sequences', type=int, default=1, help=samples)
@@ -59,9 +52,9 @@ def parse_arguments(argv=None):
     add('--output', help='.json, .csv, .tsv or .jsonl for texts, tokens and log-probabilities')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
-    add_use_arguments(parser)
+    arguments.add_use_arguments(parser)
     args = parser.parse_intermixed_args(argv)
-    texts = take_model(args, 'model_name_or_path', args.words)
+    texts = arguments.take_model(args, 'model_name_or_path', args.words)
     args.prompt = [*texts, *(args.prompt or [])] or None
     given = [name for name in ('prompt', 'input_file', 'unconditional') if vars(args)[name]]
     if len(given) > 1:
@@ -72,12 +65,11 @@ def parse_arguments(argv=None):
         if vars(args)[name] == -1:
             vars(args)[name] = None
             args.given.discard(name)
-    check_at_least_one(args, 'num_return_sequences', 'batch_size', 'max_new_tokens')
+    arguments.check_at_least_one(args, 'num_return_sequences', 'batch_size', 'max_new_tokens')
     field = 'num_beams' if args.num_beams > 1 else 'greedy' if args.greedy else None
     if field and not args.given.isdisjoint(SAMPLING):
-        raise InputError(
-            "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
-        )
+        problem = "doesn't sample: leave out `temperature`, `top_k` and `top_p`"
+        raise InputError(problem, field=field)
     return args
 
 
@@ -99,7 +91,7 @@ class Generator:
             given = {'do_sample': False, 'num_beams': 1, **given}
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
-        engine = engine_of(args.engine, args.precision, args.input_file)
+        engine = arguments.engine_of(args.engine, args.precision, args.input_file)
         options = {'precision': args.precision, 'ctx': get_ctx(args.gpu)}
         self._pipeline = pipeline('text-generation', name, engine=engine, **options)
         self._tokenizer = self._pipeline.tokenizer

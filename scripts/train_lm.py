@@ -51,13 +51,11 @@ def find_family(args):
 
     family = family_of(args.model, args.dataset)
     if family is None and args.family is None:
-        raise InputError(
-            f'{args.model!r}: its config.json does not say the family; give `family`', field='model'
-        )
+        problem = f'{args.model!r}: its config.json does not say the family; give `family`'
+        raise InputError(problem, field='model')
     if None not in (family, args.family) and family != args.family:
-        raise InputError(
-            f'{args.model!r} is a {family}, not a {args.family} as `family` says', field='model'
-        )
+        problem = f'{args.model!r} is a {family}, not a {args.family} as `family` says'
+        raise InputError(problem, field='model')
     return family or args.family
 
 

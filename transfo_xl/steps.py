@@ -72,13 +72,9 @@ class _Prompt(LockedGraph):
         keys, values = (
             [self._move(F, array, index) for array in arrays] for arrays in (keys, values)
         )  # (B, L, heads, size)
-        return (
-            scores,
-            F.transpose(F.stack(*keys), axes=(0, 1, 3, 2, 4)),
-            F.transpose(F.stack(*values), axes=(0, 1, 3, 4, 2)),
-            first,
-            self.transformer.distance_keys(F, distances, x),
-        )
+        keys = F.transpose(F.stack(*keys), axes=(0, 1, 3, 2, 4))
+        values = F.transpose(F.stack(*values), axes=(0, 1, 3, 4, 2))
+        return scores, keys, values, first, self.transformer.distance_keys(F, distances, x)
 
     def _first(self, F, array):
         """Return the first position of keys or values (heads * B, K, size) in the first row."""

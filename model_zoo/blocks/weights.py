@@ -416,10 +416,8 @@ class BlockFiles:
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
         kwargs.update(ctx=ctx, root=root or cache_dir, format=format, dtype=dtype)
         weights = True if state_dict is None else state_dict
-        opened = load_above('model_zoo.opening').open_model(
-            name_or_dir, cls, weights=weights, tokenizer=False, **kwargs
-        )
-        return opened.block
+        open_model = load_above('model_zoo.opening').open_model
+        return open_model(name_or_dir, cls, weights=weights, tokenizer=False, **kwargs).block
 
     def own_tokenizer(self):
         """Return the tokenizer of the weights that the block was opened with, or None."""

@@ -137,9 +137,8 @@ def _tensor(storage, offset, size, stride, *rest):
         return numbers[:0].reshape(size)
     length = sum((length - 1) * step for length, step in zip(size, stride, strict=True)) + 1
     if offset + length > len(numbers):
-        raise ValueError(
-            f'a tensor of shape {size} begins at {offset} in a storage of {len(numbers)}'
-        )
+        place = f'begins at {offset} in a storage of {len(numbers)}'
+        raise ValueError(f'a tensor of shape {size} {place}')
     part = numbers[offset : offset + length]
     strides = [step * part.itemsize for step in stride]
     return np.lib.stride_tricks.as_strided(part, size, strides, writeable=False)
@@ -209,9 +208,8 @@ class Unpickler(pickle._Unpickler):
     def find_class(self, module, name):
         found = self._names.get(f'{_RENAMED.get(module, module)}.{name}')
         if found is None:
-            raise CheckpointError(
-                f'{self._path!r} asks for {module}.{name}, which is neither data nor a tensor'
-            )
+            problem = f'asks for {module}.{name}, which is neither data nor a tensor'
+            raise CheckpointError(f'{self._path!r} {problem}')
         return found
 
     def persistent_load(self, identity):

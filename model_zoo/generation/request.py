@@ -49,9 +49,8 @@ class GrowingText:
         self._starts = self._seen_from()
         lengths = self._lengths - self._starts
         seen = [tokens[i:j] for tokens, i, j in zip(self._tokens, self._starts, self._lengths)]
-        self.scores, self._state = self._block.start(
-            self._array(pad_rows(seen)), self._array(lengths), self._capacity
-        )
+        arrays = map(self._array, (pad_rows(seen), lengths))
+        self.scores, self._state = self._block.start(*arrays, self._capacity)
 
     def _array(self, values):
         return mx.nd.array(values, ctx=self._ctx, dtype='int32')

@@ -7,13 +7,8 @@ import logging
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
 from ..util.choices import ENGINES
+from . import onnx_engine
 from .mxnet_engine import MXNetEngine
-from .onnx_engine import (
-    OnnxGenerationEngine,
-    OnnxRuntimeEngine,
-    OpenVINOEngine,
-    OpenVINOGenerationEngine,
-)
 
 __all__ = ['FASTEST', 'is_installed']
 
@@ -31,8 +26,8 @@ FASTEST = {
 _OF_BLOCKS = {'mxnet': MXNetEngine}
 #: engine that runs an ONNX file -> its class for batches, and the one that generates
 _CLASSES = {
-    'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
-    'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
+    'onnxruntime': (onnx_engine.OnnxRuntimeEngine, onnx_engine.OnnxGenerationEngine),
+    'openvino': (onnx_engine.OpenVINOEngine, onnx_engine.OpenVINOGenerationEngine),
 }
 
 

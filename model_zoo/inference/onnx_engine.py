@@ -175,9 +175,8 @@ class OnnxRuntimeEngine(OnnxEngine):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = used_processors()
         options.log_severity_level = 3
-        self.session = onnxruntime.InferenceSession(
-            self.path, options, providers=['CPUExecutionProvider']
-        )
+        providers = ['CPUExecutionProvider']
+        self.session = onnxruntime.InferenceSession(self.path, options, providers=providers)
         inputs = {
             each.name: Port(tuple(each.shape), _dtype(each.type))
             for each in self.session.get_inputs()
@@ -329,9 +328,7 @@ class _GenerationEngine(OnnxEngine):
 
     def _run(self, words, mask, positions, past):
         feed = {'input_ids': words, 'attention_mask': mask, 'position_ids': positions}
-        feed = {
-            name: np.ascontiguousarray(feed[name], np.int64) for name in feed.keys() & self.inputs
-        }
+        feed = {key: np.ascontiguousarray(feed[key], np.int64) for key in feed.keys() & self.inputs}
         return self._compute(feed, past)
 
     # An engine's `past_of(arrays, old)` makes the past for `_compute` from arrays by the names of

@@ -7,13 +7,7 @@ from typing import Any, Literal, overload
 
 from ..errors import InputError, UnknownNameError
 from ..opening import WHERE, locate, open_model
-from .classification import (
-    MultipleChoice,
-    NextSentence,
-    Reranking,
-    TextClassification,
-    ZeroShotClassification,
-)
+from . import classification
 from .engines import make_engine
 from .pipeline_base import Pipeline
 from .questions import QuestionAnswering
@@ -25,17 +19,17 @@ from .vectors import FeatureExtraction, SentenceSimilarity
 PIPELINES = {
     cls.task: cls
     for cls in (
-        TextClassification,
+        classification.TextClassification,
         TokenClassification,
         QuestionAnswering,
         FillMask,
         TextGeneration,
         FeatureExtraction,
         SentenceSimilarity,
-        MultipleChoice,
-        NextSentence,
-        ZeroShotClassification,
-        Reranking,
+        classification.MultipleChoice,
+        classification.NextSentence,
+        classification.ZeroShotClassification,
+        classification.Reranking,
     )
 }
 ALIASES = {
@@ -58,7 +52,7 @@ _Name = str | os.PathLike | None
 @overload
 def pipeline(
     task: Literal['text-classification', 'sentiment-analysis'], model: _Name = ..., **options: Any
-) -> TextClassification: ...
+) -> classification.TextClassification: ...
 @overload
 def pipeline(
     task: Literal['text-generation'], model: _Name = ..., **options: Any
@@ -150,6 +144,5 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
             cure = 'fine-tune it, or name a model that has it'
             raise InputError(f'{problem}: {cure}', field='model')
         opened = open_model(located, able[0], **options)
-    return pipeline_class(
-        opened, engine=make_engine(opened.block, engine, precision, ctx), **of_calls
-    )
+    engine = make_engine(opened.block, engine, precision, ctx)
+    return pipeline_class(opened, engine=engine, **of_calls)

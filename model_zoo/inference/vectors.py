@@ -10,12 +10,7 @@ from pydantic import Field
 
 from ..batches.windows import text_windows
 from ..errors import InputError
-from ..pretrained.sentence_modules import (
-    SIMILARITIES,
-    SentenceModules,
-    modules_of,
-    normalized,
-)
+from ..pretrained import sentence_modules
 from ..tokenization.encoding import UNLIMITED
 from ..util.choices import LONG_TEXTS, POOLINGS
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
@@ -29,7 +24,7 @@ _Direction = Literal['right', 'left', 'Right', 'Left']
 
 def unit_vectors(vectors):
     """Return vectors, float32, in the last axis, scaled to Euclidean length 1; zeros stay zeros."""
-    return normalized(np.asarray(vectors, np.float32))
+    return sentence_modules.normalized(np.asarray(vectors, np.float32))
 
 
 def similarities(a, b, similarity='cosine'):
@@ -56,7 +51,7 @@ class Way(NamedTuple):
 
     prepare: Callable = str
     vector: Callable | None = None
-    similarity: str = SIMILARITIES[0]
+    similarity: str = sentence_modules.SIMILARITIES[0]
     prompt: tuple = ()
     long_texts: str = LONG_TEXTS[0]
     given: CallOptions | None = None
@@ -87,11 +82,10 @@ class Vectors(Pipeline):
 
     def __init__(self, opened, max_length=None, *args, **options):
         super().__init__(opened, max_length, *args, **options)
-        self.modules = modules_of(self.files)
+        self.modules = sentence_modules.modules_of(self.files)
         if self.modules and self.engine.pools:  # the file has all parts
-            self.modules = dataclasses.replace(
-                self.modules, modes=('mean',), steps=(), token_steps=()
-            )
+            pooled = {'modes': ('mean',), 'steps': (), 'token_steps': ()}
+            self.modules = dataclasses.replace(self.modules, **pooled)
         own = self.modules_for('model')
         own.units(self.block.config.units)  # they fit together
         if max_length is None:
@@ -101,8 +95,8 @@ class Vectors(Pipeline):
 
     def modules_for(self, pooling):
         """Return the parts that make a text's vector."""
-        own = self.modules or SentenceModules()
-        return own if pooling == 'model' else SentenceModules([pooling])
+        own = self.modules or sentence_modules.SentenceModules()
+        return own if pooling == 'model' else sentence_modules.SentenceModules([pooling])
 
     def way(
         self, pooling, normalize=False, prompt=None, prompt_name=None, truncate_dim=None, **options
@@ -119,7 +113,7 @@ class Vectors(Pipeline):
 
         def vector(states):
             made = modules.vector(states, skip)[:truncate_dim]
-            return normalized(made) if normalize else made
+            return sentence_modules.normalized(made) if normalize else made
 
         return Way(prepare, vector, modules.similarity, ids, **options)
 
@@ -286,7 +280,7 @@ BLOCK = 4096  # vectors of the corpus whose products are in memory at once
 QUERIES = 1024  # and the queries of those products
 
 
-def nearest(queries, blocks, k, similarity=SIMILARITIES[0]):
+def nearest(queries, blocks, k, similarity=sentence_modules.SIMILARITIES[0]):
     """The vectors of a corpus that are most similar to queries.
 
     Parameters

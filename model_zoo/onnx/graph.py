@@ -51,19 +51,14 @@ def fuse(model, num_heads, hidden_size):
     from onnxruntime.transformers import optimizer
     from onnxruntime.transformers.fusion_options import FusionOptions
 
-    options = FusionOptions('bert')
-    options.use_raw_attention_mask(True)
+    fusion = FusionOptions('bert')
+    fusion.use_raw_attention_mask(True)
+    sizes = {'num_heads': num_heads, 'hidden_size': hidden_size}
+    options = {**sizes, 'optimization_options': fusion, 'opt_level': 0}
     with quiet(), tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         save(model, path)
-        model = optimizer.optimize_model(
-            path,
-            'bert',
-            num_heads=num_heads,
-            hidden_size=hidden_size,
-            optimization_options=options,
-            opt_level=0,
-        ).model
+        model = optimizer.optimize_model(path, 'bert', **options).model
     _share_weights(model)
     if all(opset.domain != _FUSED for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))
@@ -139,9 +134,8 @@ class Writer:
         dtype, rank = dtype or first.dtype, first.rank if rank is None else rank
         made = [Tensor(f'{op}_{next(self._numbers)}', dtype, rank) for _ in range(outputs)]
         names = ['' if tensor is None else tensor.name for tensor in inputs]
-        self.nodes.append(
-            helper.make_node(op, names, [tensor.name for tensor in made], made[0].name, **attrs)
-        )
+        new = [tensor.name for tensor in made]
+        self.nodes.append(helper.make_node(op, names, new, new[0], **attrs))
         return made[0] if outputs == 1 else made
 
     def constant(self, value, dtype):
@@ -167,9 +161,8 @@ class Writer:
 
         if tensor.dtype == dtype:
             return tensor
-        return self.add(
-            'Cast', [tensor], dtype, to=int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-        )
+        number = int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        return self.add('Cast', [tensor], dtype, to=number)
 
     def same_type(self, *tensors):
         """Cast all to the widest of their types; a truth value counts as a number."""
@@ -342,9 +335,8 @@ def _ranks(symbol, params, inputs):
         )
     internals = symbol.get_internals()
     known = set(internals.list_inputs())
-    _, out_shapes, _ = internals.infer_shape(
-        **{name: shape for name, shape in shapes.items() if name in known}
-    )
+    given = {name: shape for name, shape in shapes.items() if name in known}
+    _, out_shapes, _ = internals.infer_shape(**given)
     result = {}
     for node, shape in zip(internals, out_shapes):
         result.setdefault(node.name, []).append(len(shape))

@@ -154,10 +154,8 @@ def _with_scalar(op, swapped=False, truth=False):
         scalar, tensor = node.attrs['scalar'], node.inputs[0]
         if tensor.dtype == 'bool' or (tensor.dtype == 'int64' and scalar != int(scalar)):
             tensor = writer.cast(tensor, 'float32')
-        pair = [tensor, writer.constant(scalar, tensor.dtype)]
-        made = writer.add(
-            op, pair[::-1] if swapped else pair, 'bool' if truth else tensor.dtype, tensor.rank
-        )
+        pair = [tensor, writer.constant(scalar, tensor.dtype)][:: -1 if swapped else 1]
+        made = writer.add(op, pair, 'bool' if truth else tensor.dtype, tensor.rank)
         return writer.cast(made, 'float32') if truth else made
 
     return translate

@@ -65,41 +65,25 @@ class Quantizer:
         with tempfile.TemporaryDirectory() as folder:
             paths = [os.path.join(folder, name) for name in ('model.onnx', 'int8.onnx')]
             files = save(self._model, paths[0])
-            quantize_dynamic(
-                *paths,
-                op_types_to_quantize=self._op_types,
-                nodes_to_exclude=excluded,
-                per_channel=True,
-                weight_type=QuantType.QInt8,
-                extra_options={
-                    'MatMulConstBOnly': True,
-                    # of fused operators' outputs, which it doesn't know
-                    'DefaultTensorType': onnx.TensorProto.FLOAT,
-                },
-                use_external_data_format=len(files) > 1,
-            )
+            # the type is of fused operators' outputs, which it doesn't know
+            extra = {'MatMulConstBOnly': True, 'DefaultTensorType': onnx.TensorProto.FLOAT}
+            options = {'per_channel': True, 'weight_type': QuantType.QInt8, 'extra_options': extra}
+            options.update(op_types_to_quantize=self._op_types, nodes_to_exclude=excluded)
+            quantize_dynamic(*paths, use_external_data_format=len(files) > 1, **options)
             return onnx.load(paths[1])
 
     def _static(self, excluded):
         from onnxruntime.quantization import QuantType
         from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 
-        quantizer = QDQQuantizer(
-            copy.deepcopy(self._typed),
-            per_channel=True,
-            reduce_range=reduces_range(),
-            weight_qType=QuantType.QInt8,
-            activation_qType=QuantType.QUInt8,
-            tensors_range=self._ranges,
-            nodes_to_quantize=[],
-            nodes_to_exclude=excluded,
-            op_types_to_quantize=self._op_types,
-            # a product's result, to which a bias is added, stays in float32
-            extra_options={
-                'MatMulConstBOnly': True,
-                'OpTypesToExcludeOutputQuantization': list(self._op_types),
-            },
-        )
+        options = {'per_channel': True, 'reduce_range': reduces_range()}
+        options.update(weight_qType=QuantType.QInt8, activation_qType=QuantType.QUInt8)
+        options.update(nodes_to_quantize=[], nodes_to_exclude=excluded)
+        options.update(op_types_to_quantize=self._op_types, tensors_range=self._ranges)
+        # a product's result, to which a bias is added, stays in float32
+        extra = {'OpTypesToExcludeOutputQuantization': list(self._op_types)}
+        extra['MatMulConstBOnly'] = True
+        quantizer = QDQQuantizer(copy.deepcopy(self._typed), extra_options=extra, **options)
         quantizer.quantize_model()
         return quantizer.model.model
 
@@ -112,12 +96,9 @@ class Quantizer:
             path = os.path.join(folder, 'model.onnx')
             files = save(self._model, path)
             self._typed = load_model_with_shape_infer(pathlib.Path(path))
-            calibrator = create_calibrator(
-                path,
-                self._op_types,
-                os.path.join(folder, 'augmented.onnx'),
-                use_external_data_format=len(files) > 1,
-            )
+            options = {'use_external_data_format': len(files) > 1}
+            augmented = os.path.join(folder, 'augmented.onnx')
+            calibrator = create_calibrator(path, self._op_types, augmented, **options)
             reader = types.SimpleNamespace(get_next=functools.partial(next, iter(feeds), None))
             calibrator.collect_data(reader)
             return calibrator.compute_data()

@@ -100,32 +100,27 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         # off by 1.3e-5. So their moments are the true ones times a constant.
         mean_factor, root_factor = _complement_error(self.beta1), _complement_error(self.beta2)
         root_factor = math.sqrt(root_factor)
-        return step._replace(
-            step=step.step * root_factor / mean_factor, epsilon=step.epsilon * root_factor
-        )
+        size = step.step * root_factor / mean_factor
+        return step._replace(step=size, epsilon=step.epsilon * root_factor)
 
     def _update_on_host(self, indices, updates):
         host.update_by_adam(updates, (self.beta1, self.beta2), self.clip_gradient)
 
+    def _options(self, step):
+        """Return what MXNet's operators of Adam and LAMB both take."""
+        betas = {'beta1': self.beta1, 'beta2': self.beta2, 'epsilon': step.epsilon}
+        return {**betas, 'clip_gradient': self.clip_gradient or -1}
+
     def _update_weight(self, index, weight, grad, state, scale, step, multi_precision):
         """Update a weight with its gradient times `scale`, of shape (1,)."""
-        options = {
-            'beta1': self.beta1,
-            'beta2': self.beta2,
-            'epsilon': step.epsilon,
-            'lr': step.step,
-            'eta': step.factor,
-            'wd': step.decay,
-            'clip_gradient': self.clip_gradient or -1,
-        }
+        rates = {'lr': step.step, 'eta': step.factor, 'wd': step.decay, 'out': weight}
+        options = {**self._options(step), **rates}
         if multi_precision:
             master, moments = state
-            mx.nd.contrib.mp_adamw_update(
-                weight, grad, *moments, master, scale, out=weight, **options
-            )
+            mx.nd.contrib.mp_adamw_update(weight, grad, *moments, master, scale, **options)
         else:
             master = weight
-            mx.nd.contrib.adamw_update(weight, grad, *state, scale, out=weight, **options)
+            mx.nd.contrib.adamw_update(weight, grad, *state, scale, **options)
         if step.late_decay:  # not as a product with 1 - late_decay, which has too few digits
             mx.nd.sgd_update(master, master, lr=step.late_decay, wd=0, out=master)
             if multi_precision:
@@ -369,18 +364,9 @@ class LAMB(DecoupledAdam):
         # in place, as the Adam operator does it
         mx.nd.broadcast_mul(grad, scale.astype(grad.dtype).reshape((1,) * grad.ndim), out=grad)
         # The direction is u / step; its length matters only where the ratio is left out.
-        direction = mx.nd.lamb_update_phase1(
-            master,
-            grad,
-            *moments,
-            t=1,
-            bias_correction=False,
-            beta1=self.beta1,
-            beta2=self.beta2,
-            epsilon=step.epsilon,
-            wd=step.decay / step.step,
-            clip_gradient=self.clip_gradient or -1,
-        )
+        options = {**self._options(step), 'wd': step.decay / step.step}
+        arrays, uncorrected = (master, grad, *moments), {'t': 1, 'bias_correction': False}
+        direction = mx.nd.lamb_update_phase1(*arrays, **uncorrected, **options)
         norms = sum_of_squares(master).sqrt(), sum_of_squares(direction).sqrt() * step.step
         lr = step.factor * step.step
         mx.nd.lamb_update_phase2(master, direction, *norms, lr=lr, out=master, **self._bounds)

@@ -125,15 +125,12 @@ def files_in_folder(folder, format=None):
         said = read_json(os.path.join(folder, TOKENIZER_CONFIG), shape=dict, default={})
     lower, padding = said.get('do_lower_case'), said.get('padding_token')
     config = next((os.path.join(folder, name) for name in CONFIG_NAMES if name in names), None)
-    return Files(
-        weights_in_folder(folder, format),
-        config,
-        next((os.path.join(folder, name) for name in VOCAB_NAMES if name in names), None),
-        lower if isinstance(lower, bool) else None,
-        {'padding_token': padding} if isinstance(padding, str) else {},
-        modules=modules,
-        fields={} if config is None else read_json(config, 'the configuration', dict),
-    )
+    vocab = next((os.path.join(folder, name) for name in VOCAB_NAMES if name in names), None)
+    lower = lower if isinstance(lower, bool) else None
+    special = {'padding_token': padding} if isinstance(padding, str) else {}
+    weights = weights_in_folder(folder, format)
+    fields = {} if config is None else read_json(config, 'the configuration', dict)
+    return Files(weights, config, vocab, lower, special, modules=modules, fields=fields)
 
 
 def onnx_files(folder):

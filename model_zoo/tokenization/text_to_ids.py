@@ -13,19 +13,7 @@ import mxnet as mx
 from tokenizers import Tokenizer as Library
 
 from ..errors import InputError, UnknownNameError
-from .encoding import (
-    UNLIMITED,
-    AlignedPieces,
-    BatchEncoding,
-    Encoding,
-    LibraryPieces,
-    SplitPieces,
-    call_rust,
-    checked,
-    encode_rust,
-    list_of_texts,
-    warn_if_long,
-)
+from . import encoding
 from .tokens import Tokens
 
 if TYPE_CHECKING:
@@ -48,7 +36,7 @@ class TextToIds(Tokens):
     #: tokenizer_config.json of the folder that the tokenizer is from
     _fields = {}
     #: pieces of words that the splitter found
-    _aligned = AlignedPieces
+    _aligned = encoding.AlignedPieces
     #: whether a text's ids are the ids of its parts between white space, one after the other
     splits_at_spaces = False
     #: where a text can end early
@@ -109,7 +97,7 @@ class TextToIds(Tokens):
         UnknownNameError.check('padding', padding, (None, True, False, 'longest', 'max_length'))
         UnknownNameError.check('truncation', truncation, (None, True, False, 'longest_first'))
         cuts = max_length is not None if truncation is None else truncation
-        if max_length is None and self.max_len < UNLIMITED:
+        if max_length is None and self.max_len < encoding.UNLIMITED:
             max_length = self.max_len
         if padding == 'max_length':
             if max_length is None:
@@ -143,22 +131,22 @@ class TextToIds(Tokens):
         if begins:
             return self.decode(self.encode(word, add_special_tokens=False)).strip()
         text, splitter = self._normalized(word), self._rust.pre_tokenizer
-        words = call_rust(splitter.pre_tokenize_str, text) if splitter else [(text, None)]
+        words = encoding.call_rust(splitter.pre_tokenize_str, text) if splitter else [(text, None)]
         return ' '.join(word for word, _ in words)
 
     def _pieces(self, texts, fast=False):
         """Return the pieces of each text, such as `LibraryPieces`; `fast` ones have only ids."""
-        texts, splitter = [checked(text) for text in texts], self.splitter
-        kinds = [LibraryPieces] * len(texts)
+        texts, splitter = [encoding.checked(text) for text in texts], self.splitter
+        kinds = [encoding.LibraryPieces] * len(texts)
         for number, text in enumerate(texts if splitter else ()):
             if not any(mark in text for mark in self.added_tokens.values()):
-                kinds[number] = SplitPieces if splitter.suits_rust(text) else self._aligned
+                kinds[number] = encoding.SplitPieces if splitter.suits_rust(text) else self._aligned
         whole = [number for number, kind in enumerate(kinds) if kind is not self._aligned]
         apart = [number for number, kind in enumerate(kinds) if kind is self._aligned]
-        found = dict(zip(whole, encode_rust(self._rust, [texts[n] for n in whole], fast)))
+        found = dict(zip(whole, encoding.encode_rust(self._rust, [texts[n] for n in whole], fast)))
         if apart:
             words = [splitter.tokenize(texts[number]) for number in apart]
-            encoded = encode_rust(self._of_words, words, fast, is_pretokenized=True)
+            encoded = encoding.encode_rust(self._of_words, words, fast, is_pretokenized=True)
             found.update(zip(apart, encoded))
         return [kind(found[n].ids, found[n], texts[n], self) for n, kind in enumerate(kinds)]
 
@@ -194,7 +182,7 @@ class TextToIds(Tokens):
         max_length: int | None = None,
         add_special_tokens: bool = True,
         **special: Any,
-    ) -> Encoding:
+    ) -> encoding.Encoding:
         """Return the ids of a text or a pair, with the model's special tokens around them.
 
         BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have
@@ -236,7 +224,7 @@ class TextToIds(Tokens):
         if self.added_tokens or self.split_special_tokens or not known:
             return list(self.encode(text))
         ids, known = [], '|'.join(map(re.escape, sorted(known, key=len, reverse=True)))
-        for number, part in enumerate(re.split(f'({known})', checked(text))):
+        for number, part in enumerate(re.split(f'({known})', encoding.checked(text))):
             ids += [self._id_of(part)] if number % 2 else self.encode(part) if part else []
         return ids
 
@@ -249,7 +237,7 @@ class TextToIds(Tokens):
         round_to: int | None = None,
         add_special_tokens: bool = True,
         **special: Any,
-    ) -> BatchEncoding:
+    ) -> encoding.BatchEncoding:
         """Return the ids of many texts or pairs, see :meth:`encode`.
 
         Parameters
@@ -263,14 +251,14 @@ class TextToIds(Tokens):
         max_length, add_special_tokens, **special
             As in :meth:`encode`.
         """
-        texts = list_of_texts(texts, 'texts')
-        others = [None] * len(texts) if pairs is None else list_of_texts(pairs, 'pairs')
+        texts = encoding.list_of_texts(texts, 'texts')
+        others = [None] * len(texts) if pairs is None else encoding.list_of_texts(pairs, 'pairs')
         if len(others) != len(texts):
             raise InputError(f'{len(texts)} texts, but {len(others)} pairs')
         pairs = list(zip(texts, others))
         rows = [*self.encode_pairs(pairs, max_length, add_special_tokens, True, **special)]
         if not pad:
-            return BatchEncoding(rows, None, None)
+            return encoding.BatchEncoding(rows, None, None)
         length = max(map(len, rows), default=0)
         if round_to is not None:
             length = -(-length // round_to) * round_to
@@ -281,7 +269,7 @@ class TextToIds(Tokens):
             pad_id = self._default_pad_id
         if pad_id is None and any(len(row) < length for row in rows):
             raise InputError('the vocabulary names no padding token: use pad=False, or name one')
-        return BatchEncoding(rows, length, pad_id or 0)
+        return encoding.BatchEncoding(rows, length, pad_id or 0)
 
     def encode_pairs(
         self, pairs, max_length=None, add_special_tokens=True, counts_lost=False, **special
@@ -313,7 +301,7 @@ class TextToIds(Tokens):
                 f'{frames[are_pairs].size} for its special tokens'
             )
         pairs = [(text,) if other is None else (text, other) for text, other in pairs]
-        pairs = [tuple(map(checked, pair)) for pair in pairs]
+        pairs = [tuple(map(encoding.checked, pair)) for pair in pairs]
         ends = itertools.accumulate(sum(map(len, pair)) for pair in pairs)
         parts = [(index // _TEXTS, end // _CHARACTERS) for index, end in enumerate(ends)]
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
@@ -331,11 +319,11 @@ class TextToIds(Tokens):
                 if max_length is not None and sum(lengths) > max_length - frame.size:
                     lengths = _cut(lengths, max_length - frame.size)
                     frame = frame if lengths[-1] else frames[0]
-                row = Encoding(frame, found, ids, lengths)
+                row = encoding.Encoding(frame, found, ids, lengths)
                 longest = max(longest, len(row))
                 yield row
             if max_length is None:
-                warn_if_long(longest, self.max_len)
+                encoding.warn_if_long(longest, self.max_len)
 
     def with_special_tokens(self, ids, pair_ids=None):
         """Add the special tokens to the ids of a text or of a pair.
@@ -355,14 +343,14 @@ class TextToIds(Tokens):
         """
         texts = [list(part) for part in (ids, pair_ids) if part is not None]
         frame, lengths = self._frames[len(texts) - 1], list(map(len, texts))
-        row = Encoding(frame, (), texts, lengths)
+        row = encoding.Encoding(frame, (), texts, lengths)
         return row.input_ids, row.token_types, len(row) - len(frame.ids[-1]) - lengths[-1]
 
     def encoding_of(self, ids, max_length=None):
         """Return the `Encoding` of a text's ids, which has no tokens, offsets and words."""
         frame = self._frames[0]
         room = len(ids) if max_length is None else max_length - frame.size
-        return Encoding(frame, (), [ids], [min(len(ids), room)])
+        return encoding.Encoding(frame, (), [ids], [min(len(ids), room)])
 
     def pair_size(self):
         """Return the number of special tokens of a pair."""

@@ -141,9 +141,8 @@ def contenders(args):
         for each in here
         if each.make == make
     ]
-    return [
-        each for each in (*here, *older) if any(text in each.name for text in args.only or [''])
-    ]
+    texts = args.only or ['']
+    return [each for each in (*here, *older) if any(text in each.name for text in texts)]
 
 
 def cases(args):
@@ -235,9 +234,7 @@ def speed_lines(table):
         cells = []
         for work, case in columns:
             peers = table.get('peers', {}).get(work, {}).get(case, {})
-            found = [
-                (ms, name.split()[0]) for name, ms in peers.items() if name.endswith(precision)
-            ]
+            found = [(ms, key.split()[0]) for key, ms in peers.items() if key.endswith(precision)]
             cells.append('{:.1f} ({})'.format(*min(found)) if found else '')
         rows.append([f'best peer, {precision}', *cells])
     head = ['', *(TITLES[work].format(case) for work, case in columns)]

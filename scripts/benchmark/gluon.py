@@ -100,9 +100,8 @@ def training(options, precision):
     block.cast(precision)
     block.hybridize(static_alloc=True)
     optimizer = {**ADAM, 'multi_precision': precision == 'float16'}
-    trainer = mx.gluon.Trainer(
-        block.collect_params(), 'bertadam', optimizer, update_on_kvstore=False
-    )
+    parameters = block.collect_params()
+    trainer = mx.gluon.Trainer(parameters, 'bertadam', optimizer, update_on_kvstore=False)
     updater, workers = Updater(block, trainer), Workers()
 
     def prepare(shape):

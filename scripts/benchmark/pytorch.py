@@ -79,9 +79,8 @@ def training(options, precision):
     """Train a step of transformers' classifier with torch's AdamW; bfloat16 by autocast."""
     import transformers
 
-    model = transformers.BertForSequenceClassification(
-        transformers.BertConfig(**bert_sizes(options))
-    )
+    config = transformers.BertConfig(**bert_sizes(options))
+    model = transformers.BertForSequenceClassification(config)
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
 

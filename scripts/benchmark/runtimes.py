@@ -22,16 +22,11 @@ def write_onnx(options, path):
             outputs = self.model(**dict(zip(names, arrays)))
             return outputs.last_hidden_state, outputs.pooler_output
 
-    torch.onnx.export(
-        Positional().eval(),
-        tuple(map(torch.from_numpy, bert_feed((2, 8)).values())),
-        path,
-        input_names=names,
-        output_names=['sequence', 'pooled'],
-        dynamic_axes={name: {0: 'batch', 1: 'length'} for name in names},
-        opset_version=17,
-        dynamo=False,
-    )
+    arrays = tuple(map(torch.from_numpy, bert_feed((2, 8)).values()))
+    axes = {name: {0: 'batch', 1: 'length'} for name in names}
+    options = {'dynamic_axes': axes, 'opset_version': 17, 'dynamo': False}
+    options.update(input_names=names, output_names=['sequence', 'pooled'])
+    torch.onnx.export(Positional().eval(), arrays, path, **options)
 
 
 def write_openvino(options, path):
@@ -76,14 +71,9 @@ def openvino(options, precision):
     import openvino
 
     path = _file(options, 'write_openvino', '.xml')
-    model = openvino.Core().compile_model(
-        path,
-        'CPU',
-        {
-            'INFERENCE_PRECISION_HINT': {'float32': 'f32', 'bfloat16': 'bf16'}[precision],
-            'INFERENCE_NUM_THREADS': threads(),
-        },
-    )
+    hint = {'float32': 'f32', 'bfloat16': 'bf16'}[precision]
+    settings = {'INFERENCE_PRECISION_HINT': hint, 'INFERENCE_NUM_THREADS': threads()}
+    model = openvino.Core().compile_model(path, 'CPU', settings)
     request = model.create_infer_request()
 
     def prepare(shape):

@@ -1,5 +1,6 @@
 """What an import brings along: no library that only some tasks need, and all that is joined."""
 
+import pytest
 from command_flags import command_names
 from script_runs import MXNET, ROOT, run_python
 
@@ -36,6 +37,11 @@ assert not FOUND, FOUND
 def run(program, before=MXNET):
     done = run_python('-c', before + program, cwd=ROOT)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize('package', PACKAGES)
+def test_any_package_comes_first(package):
+    run(f'import {package}', before='')
 
 
 def test_nothing_slow_is_loaded():

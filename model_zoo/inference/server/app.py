@@ -76,14 +76,9 @@ def build_app(models, settings=None, later=types.MappingProxyType({})):
         yield
         models.close()
 
-    app = fastapi.FastAPI(
-        title=PROJECT,
-        version='1',
-        description=DESCRIPTION,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,  # these pages need a network
-    )
+    about = {'title': PROJECT, 'version': '1', 'description': DESCRIPTION}
+    pages = {'docs_url': None, 'redoc_url': None}  # which need a network
+    app = fastapi.FastAPI(lifespan=lifespan, **about, **pages)
     app.state.models = models
     hosts = settings.allowed_hosts
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
@@ -272,9 +267,8 @@ class Metrics:
             return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
 
         counter, histogram = prometheus.Counter, prometheus.Histogram
-        self.requests = add(
-            counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
-        )
+        text = 'Requests by route and HTTP status.'
+        self.requests = add(counter, 'requests', text, ['route', 'status'])
         text = 'Seconds from a request to the end of its answer.'
         self.seconds = add(histogram, 'request_seconds', text, ['route'], buckets=SECONDS)
         self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)

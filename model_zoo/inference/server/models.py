@@ -41,11 +41,10 @@ class Served:
         self.name, self.pipeline, self.created = name, pipeline, int(time.time())
         self.pipelines = {pipeline.task: pipeline}
         opened = pipeline.block, pipeline.tokenizer, pipeline.files
+        options = pipeline.max_length, pipeline.batch_tokens, pipeline.engine
         for task in MORE_TASKS.get(pipeline.task, ()):
             with contextlib.suppress(InputError):  # its labels may be no entailment's
-                self.pipelines[task] = PIPELINES[task](
-                    opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
-                )
+                self.pipelines[task] = PIPELINES[task](opened, *options)
         self.tasks, self.example = list(self.pipelines), example_of(pipeline.files)
         self.is_writer = isinstance(pipeline, TextGeneration)
         worker_class = GenerationWorker if self.is_writer else BatchWorker

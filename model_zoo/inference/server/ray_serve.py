@@ -43,24 +43,17 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
         raise InputError(f'{shape} are not possible: Ray has {have:g} processors')
     if serve.status().proxies:  # its address would stay, and its models go
         raise InputError('Ray Serve runs on this cluster already: end it with `serve shutdown`')
-    serve.start(
-        proxy_location='HeadOnly',
-        http_options={'host': address[0], 'port': address[1]},
-        logging_config={'log_level': 'WARNING', 'enable_access_log': False},
-    )
+    http = {'host': address[0], 'port': address[1]}
+    logs = {'log_level': 'WARNING', 'enable_access_log': False}
+    serve.start(proxy_location='HeadOnly', http_options=http, logging_config=logs)
+    scaling = {'min_replicas': replicas[0], 'max_replicas': replicas[1]}
+    threads = {'OMP_NUM_THREADS': str(max(1, int(cpus)))}
     deployment = serve.deployment(
         serve.ingress(lambda: build())(),
         max_ongoing_requests=settings.queue_size,
         graceful_shutdown_timeout_s=settings.timeout,
-        autoscaling_config={
-            'min_replicas': replicas[0],
-            'max_replicas': replicas[1],
-            'target_ongoing_requests': TARGET_REQUESTS,
-        },
-        ray_actor_options={
-            'num_cpus': cpus,
-            'runtime_env': {'env_vars': {'OMP_NUM_THREADS': str(max(1, int(cpus)))}},
-        },
+        autoscaling_config={**scaling, 'target_ongoing_requests': TARGET_REQUESTS},
+        ray_actor_options={'num_cpus': cpus, 'runtime_env': {'env_vars': threads}},
     )
     try:
         serve.run(deployment.bind(), name=NAME, route_prefix='/')

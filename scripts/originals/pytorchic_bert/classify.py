@@ -25,13 +25,7 @@ from model_zoo.tasks.classification_data import custom_task, read_examples
 from model_zoo.training.objective import predict
 from model_zoo.training.settings import setting
 from model_zoo.training.workers import Workers
-from mxnet_pytorchic_bert.training import (
-    PytorchicSettings,
-    PytorchicTask,
-    PytorchicTrainer,
-    choose_gpus,
-    parse,
-)
+from mxnet_pytorchic_bert import training
 
 NAMES = (
     *('task', 'train_cfg', 'model_cfg', 'data_file', 'model_file', 'pretrain_file'),
@@ -42,7 +36,7 @@ TASKS = {'mrpc': ((3, 4), ('0', '1')), 'mnli': ((8, 9), ('contradiction', 'entai
 
 
 class ClassifySettings(
-    PytorchicSettings,
+    training.PytorchicSettings,
     train_cfg='config/train_mrpc.json',
     data_file='../glue/MRPC/train.tsv',
     output_dir='../exp/bert/mrpc',
@@ -67,7 +61,7 @@ class ClassifySettings(
 
 
 def parse_arguments(argv=None):
-    return parse(ClassifySettings, __doc__, argv, NAMES)
+    return training.parse(ClassifySettings, __doc__, argv, NAMES)
 
 
 def read_task(settings):
@@ -77,17 +71,11 @@ def read_task(settings):
     if settings.task == 'mnli':
         with open(settings.data_file, encoding='utf-8') as file:
             label = len(file.readline().split('\t')) - 1
-    return custom_task(
-        columns,
-        label,
-        labels=labels,
-        header=True,
-        files={'train': settings.data_file},
-        name=settings.task,
-    )
+    options = {'files': {'train': settings.data_file}, 'name': settings.task}
+    return custom_task(columns, label, labels=labels, header=True, **options)
 
 
-class ClassifyTask(PytorchicTask):
+class ClassifyTask(training.PytorchicTask):
     """MRPC or MNLI."""
 
     settings_class, head = ClassifySettings, BertForSequenceClassification
@@ -125,8 +113,8 @@ def evaluate(task):
 
 
 def main(argv=None):
-    task = ClassifyTask(choose_gpus(parse_arguments(argv)))
-    evaluate(task) if task.settings.mode == 'eval' else run_task(task, PytorchicTrainer)
+    task = ClassifyTask(training.choose_gpus(parse_arguments(argv)))
+    evaluate(task) if task.settings.mode == 'eval' else run_task(task, training.PytorchicTrainer)
 
 
 if __name__ == '__main__':

@@ -20,14 +20,8 @@ from model_zoo.tasks.masked_lm import pretraining_objective
 from model_zoo.tasks.pretraining.text import describe_files
 from model_zoo.tasks.task import Data
 from model_zoo.training.settings import setting
+from mxnet_pytorchic_bert import training
 from mxnet_pytorchic_bert.pairs import PairLoader
-from mxnet_pytorchic_bert.training import (
-    PytorchicSettings,
-    PytorchicTask,
-    PytorchicTrainer,
-    choose_gpus,
-    parse,
-)
 
 NAMES = (
     *('train_cfg', 'model_cfg', 'data_file', 'model_file', 'data_parallel', 'vocab'),
@@ -37,7 +31,7 @@ LOGS = '../exp/bert/pretrain/runs'
 
 
 class PretrainSettings(
-    PytorchicSettings,
+    training.PytorchicSettings,
     train_cfg='config/pretrain.json',
     data_file='../tbc/books_large_all.txt',
     output_dir='../exp/bert/pretrain',
@@ -54,7 +48,9 @@ class PretrainSettings(
 def parse_arguments(argv=None):
     # without the library, only on request
     logs = {'tensorboard': LOGS} if importlib.util.find_spec('tensorboard') else {}
-    return parse(PretrainSettings, __doc__, argv, NAMES, [('log_dir', 'tensorboard')], **logs)
+    return training.parse(
+        PretrainSettings, __doc__, argv, NAMES, [('log_dir', 'tensorboard')], **logs
+    )
 
 
 def make_objective(model, max_pred):
@@ -71,7 +67,7 @@ def make_objective(model, max_pred):
     return objective._replace(terms=terms, counts=counts)
 
 
-class PretrainTask(PytorchicTask):
+class PretrainTask(training.PytorchicTask):
     """Masked words and next sentences of a text."""
 
     settings_class, head, name = PretrainSettings, BertForPreTraining, 'pretraining'
@@ -83,16 +79,8 @@ class PretrainTask(PytorchicTask):
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         settings = self.settings
-        loader = PairLoader(
-            rows,
-            tokenizer,
-            settings.batch_size,
-            max_seq_length=settings.max_len,
-            max_predictions_per_seq=settings.max_pred,
-            masked_lm_prob=settings.mask_prob,
-            seed=settings.seed,
-            ctx=contexts,
-        )
+        sizes = settings.batch_size, settings.max_len, settings.max_pred, settings.mask_prob
+        loader = PairLoader(rows, tokenizer, *sizes, seed=settings.seed, ctx=contexts)
         # the original continues until it has done more than total_steps, at a rate of 0
         self.end_after(settings.total_steps + 1)
         return Data(rows, None, loader)
@@ -104,14 +92,14 @@ class PretrainTask(PytorchicTask):
         return make_objective(model, self.settings.max_pred)
 
 
-class PretrainTrainer(PytorchicTrainer):
+class PretrainTrainer(training.PytorchicTrainer):
     """A training that may end after a number of epochs."""
 
     num_epochs = property(lambda self: self.settings.epochs)
 
 
 def main(argv=None):
-    run_task(PretrainTask(choose_gpus(parse_arguments(argv))), PretrainTrainer)
+    run_task(PretrainTask(training.choose_gpus(parse_arguments(argv))), PretrainTrainer)
 
 
 if __name__ == '__main__':

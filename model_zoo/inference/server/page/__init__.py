@@ -103,9 +103,8 @@ def _attentions(pipeline, text, pair):
     [encoding] = pipeline.tokenizer.encode_pairs([(text, pair)], length)
     base = pipeline.block.base
     ctx = next(iter(base.collect_params().values())).list_ctx()[0]
-    inputs = (
-        mx.nd.array([ids], ctx, 'int32') for ids in (encoding.input_ids, encoding.token_types)
-    )
+    numbers = encoding.input_ids, encoding.token_types
+    inputs = (mx.nd.array([ids], ctx, 'int32') for ids in numbers)
     with pipeline.engine.lock:  # while its heads are watched a block is for one thread
         layers = attention_of(base, *inputs)
     return {

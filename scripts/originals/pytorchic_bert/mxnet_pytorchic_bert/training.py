@@ -19,14 +19,7 @@ from model_zoo.training.settings import Count, TrainingSettings, setting
 from model_zoo.training.updater import make_updater
 from model_zoo.util.reading import read_json
 
-from .models import (
-    CONFIG_FIELDS,
-    load_model,
-    load_transformer,
-    make_config,
-    reset_parameters,
-    save_model,
-)
+from . import models
 
 logger = logging.getLogger(__name__)
 
@@ -128,16 +121,16 @@ class PytorchicTask(Task):
         """Return the model of the JSON file, with the parameters that the flags name."""
         settings = self.settings
         tokenizer = BertTokenizer(local_path(settings.vocab)[0], do_lower_case=True, never_split=())
-        fields = read_fields('model_cfg', settings.model_cfg, CONFIG_FIELDS)
-        config = make_config(fields, len(tokenizer.vocab), **self.model_options())
+        fields = read_fields('model_cfg', settings.model_cfg, models.CONFIG_FIELDS)
+        config = models.make_config(fields, len(tokenizer.vocab), **self.model_options())
         model = self.head(config)
-        reset_parameters(model, settings.seed, contexts)
+        models.reset_parameters(model, settings.seed, contexts)
         if settings.model_file:
             logger.info('loading the model from %s', settings.model_file)
-            load_model(model, local_path(settings.model_file)[0])
+            models.load_model(model, local_path(settings.model_file)[0])
         elif self.pretrain_file:
             logger.info('loading the pretrained model from %s', self.pretrain_file)
-            load_transformer(model, self.pretrain_file)
+            models.load_transformer(model, self.pretrain_file)
         self.settings = settings.fit_length('max_len', model.context_length)
         if settings.dtype != 'float32':
             model.cast(settings.dtype)
@@ -177,4 +170,4 @@ class PytorchicTrainer(Trainer):
         self._save_step()
 
     def _save_step(self):
-        save_model(self.model, self.folder.file(f'model_steps_{self.state.step}.pt'))
+        models.save_model(self.model, self.folder.file(f'model_steps_{self.state.step}.pt'))
