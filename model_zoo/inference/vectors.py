@@ -10,12 +10,7 @@ from pydantic import Field
 
 from ..batches.windows import text_windows
 from ..errors import InputError
-from ..pretrained.sentence_modules import (
-    SIMILARITIES,
-    SentenceModules,
-    modules_of,
-    normalized,
-)
+from ..pretrained.sentence_modules import SIMILARITIES, SentenceModules, modules_of, normalized
 from ..tokenization.encoding import UNLIMITED
 from ..util.choices import LONG_TEXTS, POOLINGS
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
