@@ -54,7 +54,8 @@ setup(
     package_dir={'zoo_scripts': 'scripts', **ORIGINALS},
     package_data={
         **{name: ['py.typed', 'models.json'] for name in PACKAGES},
-        'model_zoo.app': ['templates/*'],
+        'model_zoo.app': ['templates/*', 'originals.json'],
+        'model_zoo.tasks': ['data_sets.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
             'originals/*/*.py',

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import json
 import logging
 import os
 import pathlib
@@ -84,65 +85,24 @@ CONVERSIONS = {
 
 # -- tables ----------------------------------------------------------------------------------------
 
-_YES = {'type': cli.boolean, 'nargs': '?', 'const': True, 'default': False}
-_DO = {**_YES, 'default': None}
+# `flags` are more than other names of our flags; they have their arguments of `add_argument`, and a
+# switch its default. A command has `flags_of` these, and `aliases`, an original's flag and ours.
+# Flags `without_effect` stand behind the reason, which is logged if they are used. `scripts`, as in
+# scripts/originals/, have our command, and flags with which it does the same. `converters`, forms
+# of pytorch-pretrained-bert's installed one, have the flags of ours, and their own arguments:
+# values in this order, or flags, as in its older scripts.
+_TABLES = json.loads(pathlib.Path(__file__).with_name('originals.json').read_text('utf-8'))
+SCRIPTS, CONVERTERS = _TABLES['scripts'], _TABLES['converters']
+IGNORED = {flag: why for why, flags in _TABLES['without_effect'].items() for flag in flags.split()}
 _RUNS = {'do_train', 'do_eval', 'do_predict'}
-#: flag of the originals that is more than another name of our flag -> arguments of `add_argument`
-FLAGS = {
-    'as_estimator': {**_YES, 'help': 'continue the training in --output_dir, or use its model'},
-    'do_eval': {**_DO, 'help': 'evaluate, as training does; alone: --only_inference'},
-    'do_predict': {**_DO, 'help': 'write predictions, as always; alone: --only_inference'},
-    'do_train': {**_DO, 'help': 'train; by default unless another such flag is given'},
-    'fp16': {'dest': 'dtype', 'action': 'store_const', 'const': 'float16'},
-    'label_order': {'choices': ['gluonnlp', 'originals'], 'help': 'originals: --sort_labels'},
-    'input_file': {'help': '--train_file, --dev_file or both'},
-    'local_rank': {'type': int, 'choices': [-1], 'help': 'horovodrun starts processes here'},
-    'no_cuda': {**_YES, 'help': 'the CPU, as is the default'},
-    'num_warmup_steps': {'type': int, 'help': '--warmup_ratio in updates'},
-    'pad': {**_YES, 'help': 'pad batches to --max_length'},
-    'train_batch_size': {'type': int, 'help': '--batch_size times --gradient_accumulation_steps'},
-}
-_PYTORCH_BERT = 'local_rank no_cuda fp16 train_batch_size'
-#: command -> these flags
-TABLE = {
-    'bertology': 'local_rank no_cuda',
-    'extract_features': 'local_rank no_cuda',
-    'finetune_classifier': f'{_PYTORCH_BERT} do_train do_eval do_predict as_estimator pad '
-    'label_order',
-    'finetune_gpt': 'do_train do_eval',
-    'finetune_lm': f'{_PYTORCH_BERT} do_train',
-    'finetune_squad': f'{_PYTORCH_BERT} do_train do_predict as_estimator',
-    'finetune_swag': f'{_PYTORCH_BERT} do_train do_eval',
-    'run_pretraining': 'num_warmup_steps input_file do_train do_eval as_estimator',
-}
-_FINETUNING = 'loss_scaling=loss_scale save_checkpoints_steps=ckpt_interval do_lower=do_lower_case'
-#: command -> flags of an original, and our flags
-ALIASES = {
-    'create_pretraining_data': 'train_corpus=input_file bert_model=vocab dataset_name=vocab '
-    'vocab_file=vocab epochs_to_generate=dupe_factor',
-    'finetune_classifier': _FINETUNING,
-    'finetune_gpt': 'train_batch_size=batch_size',
-    'finetune_squad': f'{_FINETUNING} only_predict=only_inference',
-    # the last ones are GluonNLP 0.8's
-    'finetune_tagging': 'train_batch_size=batch_size train-path=train_file dev-path=dev_file '
-    'test-path=test_file seq-len=max_length num-epochs=epochs save-checkpoint-prefix=output_dir',
-    'run_pretraining': 'dataset_name=dataset num_data_workers=num_dataset_workers '
-    'train_batch_size=batch_size save_checkpoints_steps=ckpt_interval',
-}
-#: reason, which is logged if the flag is used -> flags of originals without effect
-_WITHOUT_EFFECT = {
-    'there is no remote debugger': 'server_ip server_port',
-    'there is no TPU: the CPU is used, or the GPU that is asked for': 'use_tpu tpu_name tpu_zone '
-    'gcp_project master num_tpu_cores iterations_per_loop use_one_hot_embeddings',
-    'data is read in another way than in GluonNLP': 'num_batch_workers repeat '
-    'num_max_dataset_cached kvstore dataset_cached',
-    'texts and samples are read in parts': 'on_memory reduce_memory',
-    'what is downloaded is kept in $MXNET_HOME/models': 'cache_dir',
-    'the default, unless --keep_state is given': 'no_resume_state',
-    'a folder with results of another run is not refused': 'overwrite_output_dir',
-    'there are no more messages': 'verbose_logging',
-}
-IGNORED = {flag: why for why, flags in _WITHOUT_EFFECT.items() for flag in flags.split()}
+
+
+def _arguments_of(flag):
+    """Return the arguments of ``add_argument`` for one of the `flags`."""
+    options = dict(_TABLES['flags'][flag])
+    if 'switch' in options:
+        options.update(type=cli.boolean, nargs='?', const=True, default=options.pop('switch'))
+    return {**options, 'type': int} if options.get('type') == 'int' else options
 
 
 class _Ignored(argparse.Action):
@@ -157,14 +117,14 @@ def parse(parser, argv, command):
 
     Only the help of the originals' own scripts shows them, without those that have no effect.
     """
-    for pair in ALIASES.get(command, '').split():
+    for pair in _TABLES['aliases'].get(command, '').split():
         alias, flag = pair.split('=')
         parser.add_aliases(flag, alias)
     add = parser.add_argument_group("originals' flags").add_argument
-    flags = TABLE.get(command, '').split()
+    flags = _TABLES['flags_of'].get(command, '').split()
     hidden = {} if isinstance(argv, cli.Words) else {'help': argparse.SUPPRESS}
     for flag in flags:
-        add(f'--{flag}', **{**FLAGS[flag], **hidden})
+        add(f'--{flag}', **{**_arguments_of(flag), **hidden})
     for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
         add(f'--{flag}', action=_Ignored, nargs='?', dest=argparse.SUPPRESS, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
@@ -224,66 +184,6 @@ def training_main(program, settings_class, task, doc, name, trainer='trainer.Tra
 
 
 # -- scripts --------------------------------------------------------------------------------------
-
-
-_LAST = '--train_batch_size=32 --epochs=3 --last_model=pytorch_pretrained_bert'
-_BERTADAM = f'{_LAST} --clip_each'
-_SAMPLES = '--max_length=128 --max_predictions_per_seq=20'
-_GOOGLE = '--do_train=false --as_estimator --lr=5e-5'
-_PPB = 'pytorch_pretrained_bert'
-
-#: original/name of the script, as in scripts/originals/ -> our command, and flags with which it
-#: does the same
-SCRIPTS = {
-    'google/create_pretraining_data': f'create_pretraining_data {_SAMPLES} --dupe_factor=10',
-    'google/extract_features': 'extract_features',
-    'google/run_classifier': f'finetune_classifier {_GOOGLE} {_LAST} --sort_labels',
-    'google/run_pretraining': f'run_pretraining {_GOOGLE} {_SAMPLES} --do_eval=false '
-    '--batch_size=32 --batch_size_eval=8 --training_steps=100000 --num_warmup_steps=10000 '
-    '--ckpt_interval=1000 --max_eval_steps=100',
-    'google/run_squad': f'finetune_squad {_GOOGLE} {_LAST} --dev_batch_size=8 --wd=0.01 '
-    '--null_score_diff_threshold=0',
-    f'{_PPB}/bertology': 'bertology --model=bert-base-cased-finetuned-mrpc --task_name=mrpc '
-    '--batch_size=1',
-    f'{_PPB}/extract_features': 'extract_features',
-    f'{_PPB}/finetune_on_pregenerated': f'finetune_lm {_BERTADAM}',
-    f'{_PPB}/pregenerate_training_data': f'create_pretraining_data {_SAMPLES} --dupe_factor=3 '
-    '--json_epochs',
-    f'{_PPB}/run_classifier': f'finetune_classifier {_BERTADAM} --sort_labels --do_train=false '
-    '--lr=5e-5 --seed=42',
-    f'{_PPB}/run_gpt2': 'generate_gpt2 --stop=',
-    f'{_PPB}/run_lm_finetuning': f'finetune_lm {_BERTADAM}',
-    f'{_PPB}/run_openai_gpt': 'finetune_gpt --last_model=pytorch_pretrained_bert --do_train=false '
-    '--model=openai-gpt --clip_each',
-    f'{_PPB}/run_squad': f'finetune_squad {_BERTADAM} --do_train=false --dev_batch_size=8 '
-    '--seed=42 --wd=0.01 --null_score_diff_threshold=0',
-    f'{_PPB}/run_swag': f'finetune_swag {_BERTADAM} --do_train=false',
-    f'{_PPB}/run_transfo_xl': 'eval_transfo_xl',
-    f'{_PPB}/simple_lm_finetuning': f'finetune_lm {_BERTADAM}',
-}
-
-
-_DUMP = 'pytorch_dump_folder_path'
-#: form of pytorch-pretrained-bert's installed converter -> flags of our converter, and the form's
-#: arguments: values in this order, or flags, as in its older scripts
-CONVERTERS = {
-    'convert_tf_checkpoint_to_pytorch': (
-        '--from tensorflow --family bert --model BertForPreTraining',
-        'tf_checkpoint_path bert_config_file pytorch_dump_path',
-    ),
-    'convert_openai_checkpoint': (
-        '--from numpy --family gpt --model OpenAIGPTModel',
-        f'openai_checkpoint_folder_path {_DUMP} openai_config_file',
-    ),
-    'convert_transfo_xl_checkpoint': (
-        '--from tensorflow --family transfo_xl --model TransfoXLLMHeadModel',
-        f'tf_checkpoint_path {_DUMP} transfo_xl_config_file',
-    ),
-    'convert_gpt2_checkpoint': (
-        '--from tensorflow --family gpt2 --model GPT2Model',
-        f'gpt2_checkpoint_path {_DUMP} gpt2_config_file',
-    ),
-}
 
 
 def convert_arguments(form, argv):

@@ -44,7 +44,7 @@ class PretrainingTrainer(Trainer):
         settings, loop = self.settings, self.loop
         path = loop.resume() if settings.resume else None
         if path is None and settings.phase2:
-            checkpoint = self.store().at(settings.start_step)
+            checkpoint = self.folder.checkpoints().at(settings.start_step)
             checkpoint.restore(loop.block, loop.updater.trainer)
             loop.state.step = settings.start_step - settings.phase1_num_steps
             path = checkpoint.path

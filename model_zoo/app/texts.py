@@ -82,13 +82,7 @@ def _split_pair(line):
 
 
 def read_file(
-    path,
-    column=None,
-    pair_column=None,
-    pairs=False,
-    encoding=None,
-    format=None,
-    known=(),
+    path, column=None, pair_column=None, pairs=False, encoding=None, format=None, known=()
 ):
     """Yield a `Given` for each row of a table, or line of a text; its text may be blank.
 

@@ -246,11 +246,6 @@ class Trainer(Callback):
         if is_first:
             self.write()
 
-    def store(self, phase2=None):
-        """Return the `CheckpointStore` of a phase, which counts its own steps."""
-        name = 'checkpoints_phase2' if phase2 else 'checkpoints'
-        return self.folder.checkpoints(self.settings.keep_checkpoints, name)
-
     def restore(self):
         """Make the folder ready, and restore what an earlier run has saved; returns its path."""
         settings, loop = self.settings, self.loop
@@ -289,7 +284,8 @@ class Trainer(Callback):
         """Return the `TrainingLoop`."""
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
-        callbacks = [self, *self._callbacks]
+        callbacks, kept = [self, *self._callbacks], self._is_kept
+        name = 'checkpoints_phase2' if settings.phase2 else 'checkpoints'  # with steps of its own
         if settings.profile and task.workers.rank == 0:
             callbacks.append(Profiler(settings.profile))
         if settings.tensorboard and task.workers.rank == 0:
@@ -315,8 +311,8 @@ class Trainer(Callback):
             evaluate=self.evaluator.evaluate if self.evaluator.dev_sets else None,
             evaluate_interval=settings.eval_interval,
             early_stop=settings.early_stop,
-            store=self.store(settings.phase2) if self._is_kept else None,
-            checkpoint_interval=settings.ckpt_interval if self._is_kept else None,
+            store=self.folder.checkpoints(settings.keep_checkpoints, name) if kept else None,
+            checkpoint_interval=settings.ckpt_interval if kept else None,
             job=Job.of(settings, len(self.contexts), task.draws_updates, **more),
             callbacks=callbacks,
             workers=task.workers,

@@ -18,14 +18,7 @@ from ..util.arrays import pad_rows
 from ..util.fields import CallOptions
 from .mxnet_engine import MXNetEngine
 
-__all__ = [
-    'BATCH_ROWS',
-    'Meter',
-    'PipelineOptions',
-    'Row',
-    'TooLargeError',
-    'Work',
-]
+__all__ = ['BATCH_ROWS', 'Meter', 'PipelineOptions', 'Row', 'TooLargeError', 'Work']
 
 logger = logging.getLogger(__name__)
 

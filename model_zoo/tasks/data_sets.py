@@ -1,17 +1,20 @@
 """Data sets of classification: the published ones, and what says how a set is read.
 
 Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 2018); ChnSentiCorp
-(Tan Songbo). The labels are in the order of GluonNLP 0.10's tasks, except where a target has other
+(Tan Songbo). They are in ``data_sets.json``: what is predicted, its ``targets``, and fields of
+`DataSet`. The labels are in the order of GluonNLP 0.10's tasks, except where a target has other
 ``orders``.
 """
 
 import dataclasses
 import itertools
 import os
+import pathlib
 from collections.abc import Mapping
 
 from ..errors import InputError, UnknownNameError, Where
 from ..records import is_table, read_records
+from ..util.reading import read_json
 from .tables import downloading
 from .targets import Classes, Number, Target
 
@@ -181,106 +184,31 @@ class DataSet:
 PARTS = {1: ('text',), 2: ('text', 'label'), 3: ('text', 'text_pair', 'label')}
 
 
-def _names(*segments):
-    """Return the file names of segments that are named after them."""
-    return {segment: (f'{segment}.tsv', f'{segment}.txt') for segment in segments}
+def _tuples(value):
+    """Return a value of JSON with tuples for its lists."""
+    if isinstance(value, dict):
+        return {name: _tuples(each) for name, each in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-_PAIR, _TEXTS_A_B = ('sentence1', 'sentence2'), ('text_a', 'text_b')
-_NLI = Classes(
-    ('neutral', 'entailment', 'contradiction'),
-    ('accuracy',),
-    aliases={'contradictory': 'contradiction'},  # so spelt in XNLI
-    orders={
-        'originals': ('contradiction', 'entailment', 'neutral'),
-        'hub': ('entailment', 'neutral', 'contradiction'),
-    },
-)
-_ENTAILMENT = Classes(
-    ('not_entailment', 'entailment'),
-    ('accuracy',),
-    orders=dict.fromkeys(('originals', 'hub'), ('entailment', 'not_entailment')),
-)
-
-
-def _binary(*words, metrics=('accuracy',), positive=None):
-    """Return the classes 0 and 1; words are their synonyms."""
-    return Classes(('0', '1'), metrics, dict(zip(words, '01')), positive=positive)
-
-
-_F1 = {'metrics': ('accuracy', 'f1'), 'positive': '1'}
-_EQUIVALENT = _binary('not_equivalent', 'equivalent', **_F1)
-_DUPLICATE = _binary('not_duplicate', 'duplicate', **_F1)
-_ACCEPTABLE = _binary('unacceptable', 'acceptable', metrics=('matthews', 'accuracy'))
-_POSITIVE = _binary('negative', 'positive')
-
-
-def _data_set(name, target, *layouts, glue_name=None, **fields):
+def _data_set(name, target, layouts, glue_name=None, about=None, **fields):
     """Return a data set whose folders, files and name in GluonNLP are the usual ones."""
-    own, lower = glue_name or name, name.lower()
+    own, lower, segments = glue_name or name, name.lower(), ('train', 'dev', 'test')
     usual = {
         'folders': (own, name, lower, name.replace('-', ''), f'task_data/{lower}'),
-        'files': _names('train', 'dev', 'test'),
+        'files': {segment: (f'{segment}.tsv', f'{segment}.txt') for segment in segments},
         'submissions': {'test': f'{own}.tsv'},
         'gluonnlp_name': name,
     }
-    return DataSet(name, target, layouts, **{**usual, **fields})
+    fields_of_target = _CONTENT['targets'][target]
+    target = (Number if 'bounds' in fields_of_target else Classes)(**fields_of_target)
+    return DataSet(name, target, tuple(Layout(**each) for each in layouts), **{**usual, **fields})
 
 
-_MNLI_SETS = 'train', 'dev_matched', 'dev_mismatched', 'test_matched', 'test_mismatched'
-_BAIDU = {'data_dir_variable': 'BAIDU_ERNIE_DATA_DIR'}
-_TASKS = [
-    _data_set('MRPC', _EQUIVALENT, Layout(('#1 String', '#2 String'), 'Quality')),
-    # some rows of GLUE's training file are cut short
-    _data_set('QQP', _DUPLICATE, Layout(('question1', 'question2'), 'is_duplicate'), tolerant=True),
-    _data_set('QNLI', _ENTAILMENT, Layout(('question', 'sentence'), 'label')),
-    _data_set('RTE', _ENTAILMENT, Layout(_PAIR, 'label')),
-    _data_set('STS-B', Number((0.0, 5.0)), Layout(_PAIR, 'score')),
-    # train and dev: source, label, the author's mark, sentence; test: index, sentence
-    _data_set('CoLA', _ACCEPTABLE, Layout(('sentence',)), Layout((3,), 1, False, 4)),
-    _data_set(
-        'MNLI',
-        _NLI,
-        Layout(_PAIR, 'gold_label'),
-        files=_names(*_MNLI_SETS),
-        submissions={'test_matched': 'MNLI-m.tsv', 'test_mismatched': 'MNLI-mm.tsv'},
-    ),
-    _data_set('WNLI', _binary('not_entailment', 'entailment'), Layout(_PAIR, 'label')),
-    _data_set('SST', _POSITIVE, Layout(('sentence',), 'label'), glue_name='SST-2'),
-    _data_set(
-        'XNLI',
-        _NLI,
-        Layout(_TEXTS_A_B, 'label'),  # Baidu's edition, Chinese only
-        Layout(_PAIR, 'gold_label', where=('language', 'zh')),  # XNLI 1.0
-        Layout(('premise', 'hypo'), 'label'),  # XNLI-MT 1.0, MNLI's training part translated
-        folders=('XNLI', 'xnli', 'task_data/xnli', 'XNLI-1.0', 'XNLI-MT-1.0/multinli'),
-        files={
-            'train': ('train.tsv', 'train.txt', 'multinli.train.zh.tsv'),
-            'dev': ('dev.tsv', 'dev.txt', 'xnli.dev.tsv'),
-            'test': ('test.tsv', 'test.txt', 'xnli.test.tsv'),
-        },
-        **_BAIDU,
-    ),
-    _data_set(
-        'LCQMC',
-        _binary(),
-        Layout(_TEXTS_A_B, 'label'),  # Baidu's edition
-        Layout((0, 1), 2, False, 3),
-        Layout((0, 1), None, False, 2),
-        gluonnlp_name=None,  # may not be redistributed
-        **_BAIDU,
-    ),
-    _data_set(
-        'ChnSentiCorp',
-        _POSITIVE,
-        Layout(('text_a',), 'label'),  # Baidu's edition
-        Layout((0,), 1, False, 2),
-        Layout((0,), None, False, 1),
-        **_BAIDU,
-    ),
-]
+_CONTENT = _tuples(read_json(pathlib.Path(__file__).with_name('data_sets.json')))
+_TASKS = [_data_set(name, **fields) for name, fields in _CONTENT['data_sets'].items()]
 _BY_NAME = {task.name.lower(): task for task in _TASKS}
-_BY_NAME.update({'sst-2': _BY_NAME['sst'], 'sst2': _BY_NAME['sst'], 'stsb': _BY_NAME['sts-b']})
+_BY_NAME.update((name, _BY_NAME[of.lower()]) for name, of in _CONTENT['other_names'].items())
 
 
 def list_tasks():

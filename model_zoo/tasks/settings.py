@@ -175,10 +175,7 @@ class TaggingSettings(
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
     text_column: str | None = setting(
-        None,
-        'of words or texts: a name or number; default: 0',
-        'usual free',
-        aliases='word_column',
+        None, 'of words or texts: a name or number; default: 0', 'usual free', aliases='word_column'
     )
     label_column: str | None = setting(
         None, 'default: a usual name, or -1, the last', 'usual free', aliases='tag_column'
