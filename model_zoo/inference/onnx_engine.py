@@ -135,12 +135,12 @@ def _make_file(block, precision):
     folder = os.path.join(default_root(), 'engines')
     path = os.path.join(make_writable_dir(folder), f'{name}.onnx')
     with filelock.FileLock(os.path.join(folder, f'.{name}.onnx.lock')):
+        remove_leftovers(folder)
         if os.path.exists(path):
             with contextlib.suppress(OSError):  # another user's file
                 os.utime(path)  # it was used
         else:
             logger.info('making the ONNX file of this model, once')
-            remove_leftovers(folder)
             exporter.export_onnx(block, folder, name, block.fuses_in_onnx, precision)
             _evict(pathlib.Path(folder), path)
     return path

@@ -115,7 +115,8 @@ def read_training(folder):
     return vars(state), [array.data().asnumpy() for array in block.collect_params().values()]
 
 
-ARROW = 'data-00000-of-00001.arrow'
+TABLES = 'x.csv x.tsv x.jsonl x.json x.parquet'.split()
+DATA_SET = 'set/state.json set/dataset_info.json set/data-00000-of-00001.arrow'
 ROWS = {'text': ['the cat', 'a "dog", \u4e2d', 'x'] * 4, 'label': [0, 1, 0] * 4}
 
 
@@ -129,24 +130,19 @@ def write_tables(folder):
     data.save_to_disk(folder / 'set')
 
 
-def of_rows(name, *files):
-    read = lambda folder: [row for _, row in read_records(folder / name)]  # noqa: E731
-    return kind(write_tables, ' '.join(files) or name, read)
+def rows(name):
+    return lambda folder: [row for _, row in read_records(folder / name)]
 
 
 def write_exported(folder):
     pytest.importorskip('onnxruntime')
-    write_folder(folder)
-    block, tokenizer, _ = open_model(str(folder))
-    export_onnx_folder(block, folder / 'exported', tokenizer)
+    write_folder(folder / 'plain')
+    block, tokenizer, _ = open_model(str(folder / 'plain'))
+    export_onnx_folder(block, folder, tokenizer)
 
 
 def classified(folder):
-    return pipeline('text-classification', str(folder / 'exported'), engine='onnxruntime')(TEXT)
-
-
-def write_card(folder):
-    (folder / 'README.md').write_text(CARD)
+    return pipeline('text-classification', str(folder), engine='onnxruntime')(TEXT)
 
 
 def example(folder):
@@ -249,18 +245,10 @@ KINDS = {
     ),
     'SQuAD': kind(write_squad, 'squad.json', by_path(read_squad, 'squad.json', True, True)),
     'CoNLL': kind(lambda folder: (folder / 'x').write_text(CONLL), 'x', by_path(read_conll, 'x')),
-    'table': of_rows('x.csv'),
-    'table of tabs': of_rows('x.tsv'),
-    'lines of JSON': of_rows('x.jsonl'),
-    'rows of JSON': of_rows('x.json'),
-    'parquet': of_rows('x.parquet'),
-    'data set': of_rows('set', 'set/state.json', 'set/dataset_info.json', f'set/{ARROW}'),
-    'ONNX': kind(
-        write_exported,
-        'exported/model.onnx exported/config.json exported/tokenizer.json',
-        classified,
-    ),
-    'card': kind(write_card, 'README.md', example),
+    **{name: kind(write_tables, name, rows(name)) for name in TABLES},
+    'data set': kind(write_tables, DATA_SET, rows('set')),
+    'ONNX': kind(write_exported, 'model.onnx config.json tokenizer.json', classified),
+    'card': kind(lambda folder: (folder / 'README.md').write_text(CARD), 'README.md', example),
     'tar.gz': kind(write_archives, 'x.tar.gz', content_of('x.tar.gz')),
     'zip': kind(write_archives, 'x.zip', content_of('x.zip')),
 }
