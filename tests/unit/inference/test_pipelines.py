@@ -1,6 +1,7 @@
 """Pipelines on tiny models: forms of input, order, batches, threads, and bad input."""
 
 import itertools
+import math
 
 import mxnet as mx
 import numpy as np
@@ -13,6 +14,7 @@ from variant_models import MAKERS
 import bert
 import model_zoo
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.inference.pipeline_base import Meter
 
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
 
@@ -141,6 +143,29 @@ def test_entities_that_touch_do_not_overlap(saved):
     assert (found['start'], found['end']) == (0, 4 * (LENGTH - 2) - 1)
 
 
+LONG = {'tagger': 'cat ' * 60, 'squad': {'question': 'a', 'context': 'cat ' * 60}}
+#: what an option is unless it is given, and a value beyond its bounds and the last before it
+BOUNDS = [
+    ('tagger', 'stride', (LENGTH - 2) // 4, LENGTH - 2, LENGTH - 3),
+    ('squad', 'doc_stride', LENGTH // 2, LENGTH, LENGTH - 5),
+    ('squad', 'max_seq_len', LENGTH, LENGTH + 1, LENGTH),
+]
+
+
+@pytest.mark.parametrize('name, option, usual, beyond, last', BOUNDS)
+def test_windows_of_long_texts(pipelines, name, option, usual, beyond, last):
+    limits = dict.fromkeys(('max_rows', 'max_tokens', 'max_body', 'max_answer'), 10**9)
+
+    def rows(**options):
+        work = pipelines[name].prepare([LONG[name]], options, Meter(math.inf, **limits))
+        return [row.input_ids.tolist() for row in work.all_rows]
+
+    assert rows() == rows(**{option: usual}) != rows(**{option: usual - 1})
+    assert rows(**{option: last})
+    with refuses(says=option):
+        rows(**{option: beyond})
+
+
 @pytest.mark.parametrize('scores', [[3.0, -2.0, 0.5], [-1.0, -2.0, -3.0]])
 def test_several_labels_are_those_that_are_likely(tmp_path, scores):
     extras = {'problem_type': 'multi_label_classification'}
@@ -186,17 +211,38 @@ def test_choices_and_next_sentence(saved):
         follows('the cat')
 
 
-def test_zero_shot_finds_the_label_that_contradicts_by_its_name(saved):
-    """GluonNLP's order begins with neutral."""
-    names = ['neutral', 'entailment', 'contradiction']
+#: names of labels, and the number of the one that contradicts; GluonNLP's order begins with neutral
+AGAINST = [
+    (['neutral', 'entailment', 'contradiction'], 2),
+    (['entailment', 'some', 'other'], 2),
+    (['other', 'some', 'entailment'], 0),
+]
+
+
+@pytest.mark.parametrize('names, against', AGAINST)
+def test_zero_shot_finds_the_label_that_contradicts(saved, names, against):
     folder = saved(bert.BertForSequenceClassification, names)
-    found = model_zoo.pipeline('zero-shot-classification', folder)(
-        TEXTS[0], candidate_labels='good', hypothesis_template='so {}', multi_label=True
-    )
+    classify = model_zoo.pipeline('zero-shot-classification', folder)
+    found = classify(TEXTS[0], candidate_labels='good', hypothesis_template='so {}')
     scores = model_zoo.pipeline(folder)((TEXTS[0], 'so good'), top_k=None)
     scores = {each['label']: each['score'] for each in scores}
-    wanted = scores['entailment'] / (scores['entailment'] + scores['contradiction'])
+    wanted = scores['entailment'] / (scores['entailment'] + scores[names[against]])
     assert found['scores'] == [pytest.approx(wanted, rel=1e-5)]
+    assert sum(classify(TEXTS[0], candidate_labels='good, bad')['scores']) == pytest.approx(1)
+
+
+def test_answers_are_whole_words(pipelines):
+    for align, starts, ends in ((True, {0, 5}, {4, 9}), (False, {0, 3, 5}, {3, 4, 8, 9})):
+        found = pipelines['squad']('where ?', 'cats dogs', top_k=99, align_to_words=align)
+        assert {each['start'] for each in found} == starts
+        assert {each['end'] for each in found} - {0} == ends  # 0: no answer
+
+
+def test_the_shortest_texts(saved):
+    folder = saved(bert.BertModel)
+    assert np.shape(model_zoo.pipeline(folder, max_length=3)('the cat')) == (1, 3, 16)
+    with refuses(says='max_length'):
+        model_zoo.pipeline(folder, max_length=2)
 
 
 def test_rerank(saved):

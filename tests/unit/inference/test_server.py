@@ -158,6 +158,9 @@ def test_texts_that_are_too_long_and_token_ids(small, pipelines):
         wanted = pipeline('the dog', pooling='mean', normalize=True)
         assert found['data'][0]['embedding'] == pytest.approx(wanted, abs=1e-6)
         assert found['usage']['prompt_tokens'] == len(ids)
+    count = len(pipeline.tokenizer)
+    bodies = ({'model': 'owner/vectors', 'input': [number]} for number in (count - 1, count))
+    assert [client.post('/v1/embeddings', body).status_code for body in bodies] == [200, 400]
     client.models.close()
 
 

@@ -183,7 +183,10 @@ DOOR = [
     ('/v1/completions', {**TEXT, 'model': 'fill-mask', 'stream': True}, 400),
     ('/page/attentions', {'model': 'text-generation', 'text': 'a'}, 400),
     ('/page/attentions', {'model': 'fill-mask'}, 400),
-    ('/page/map', {'model': 'feature-extraction', 'texts': ['a']}, 400),
+    *(
+        ('/page/map', {'model': 'feature-extraction', 'texts': ['a'] * count}, status)
+        for count, status in ((1, 400), (2, 200), (200, 200), (201, 400))
+    ),
     ('/page/map', {'model': 'fill-mask', 'texts': ['a', 'b']}, 400),
 ]
 
@@ -197,6 +200,29 @@ def test_at_the_door(requests, path, body, status):
         message = error['message'] if path.startswith('/v1/') else error
         assert isinstance(message, str) and message and '\n' not in message
         assert len(answer) < 4000
+
+
+#: fields that this server doesn't use, and the values that it takes
+UNUSED = {
+    WRITER: {'best_of': 1, 'frequency_penalty': 0, 'top_n_tokens': 0, 'typical_p': 1},
+    '/v1/completions': {'best_of': 1, 'frequency_penalty': 0, 'presence_penalty': 0},
+}
+
+
+@pytest.mark.parametrize('path', UNUSED)
+def test_fields_without_an_effect(requests, path):
+    body = {'inputs': 'a'} if path == WRITER else TEXT
+    for name, value in UNUSED[path].items():
+        statuses = [requests.ask(path, {**body, name: each})[0] for each in (value, value + 1)]
+        assert statuses == [200, 400], name
+
+
+def test_completions_are_drawn_unless_a_request_says_otherwise(requests):
+    """As OpenAI's: from all tokens, and 16 of them."""
+    status, answer = requests.ask('/v1/completions', {**TEXT, 'seed': 3})
+    options = {'do_sample': True, 'top_k': 0, 'max_new_tokens': 16, 'return_full_text': False}
+    (wanted,) = requests.models.get('text-generation').pipeline('a', seed=3, **options)
+    assert json.loads(answer)['choices'][0]['text'] == wanted['generated_text'] and status == 200
 
 
 @pytest.mark.parametrize('body', [b'{"text": "x"}', b'text=x'])
