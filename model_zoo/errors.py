@@ -133,17 +133,17 @@ class UnknownNameError(ZooError, ValueError):
     def of(cls, noun, name, known, field=None):
         """Build the error for `name`, a `noun` such as 'task' that isn't among the `known` names.
 
-        If very many names are known, the message has the most similar ones. If the name is the
-        value of a `field`, the message leaves out the noun.
+        A name that may be meant comes first. If very many names are known, the message has the most
+        similar ones. If the name is the value of a `field`, the message leaves out the noun.
         """
         known, name = sorted(map(str, known)), name[:200] if isinstance(name, str) else name
         shown, more = known, ''
         if len(known) > _MANY:
             shown = difflib.get_close_matches(str(name), known, _SIMILAR, cutoff=0)
             more = f' and {len(known) - len(shown)} more'
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, known) or ';'
         problem = f'unknown {noun} {name!r}' if field is None else f'{name!r} is unknown'
-        return cls(f'{problem}; known: {", ".join(shown)}{more}{hint}', field=field)
+        return cls(f'{problem}{hint} known: {", ".join(shown)}{more}', field=field)
 
     @classmethod
     def check(cls, noun, name, known, field=None):

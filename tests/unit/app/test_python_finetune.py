@@ -41,6 +41,32 @@ def as_table(folder, rows):
     return path
 
 
+@pytest.mark.parametrize('is_new', [True, False])
+def test_a_failed_start_leaves_nothing(folder, tmp_path, is_new):
+    place = tmp_path / 'runs' / 'first'
+    if not is_new:
+        place.mkdir(parents=True)
+        (place / 'notes.txt').write_text('mine')
+    options = {'output_dir': place, 'regression': True}
+    with refuses(says='decimal'):
+        model_zoo.finetune(folder, 'text-classification', [('a', '1,5')] * 4, **options)
+    assert {path.name for path in tmp_path.rglob('*')} - {'.lock'} == (
+        set() if is_new else {'runs', 'first', 'notes.txt'}
+    )
+
+
+def test_decimal_commas(folder):
+    def train(rows, decimal):
+        options = {'method': 'linear', 'regression': True, 'decimal': decimal, 'dev': rows}
+        return model_zoo.finetune(folder, 'text-classification', rows, **options)
+
+    points = [('a b', '1.5'), ('c d', '-2.25'), ('a d', '0')] * 4
+    commas = [(text, label.replace('.', ',')) for text, label in points]
+    assert train(commas, ',').scores == train(points, '.').scores
+    with refuses(line=0, says='1.234'):  # a point that may part thousands
+        train([('a b', '1.234'), *commas], ',')
+
+
 def test_a_file_to_predict_has_the_columns_of_the_training(folder, tmp_path, capsys):
     rows = [{'text': 'a', 'Comment (1)': text, 'verdict': label} for text, label in ROWS]
     trained = model_zoo.finetune(
