@@ -236,7 +236,7 @@ def _write_scalars_as_before():
 
 
 def _set_sum(metric, name, value):
-    """Keep the sums of MXNet's metrics in float64, as before NumPy 2: there 0.0 + float32 is one."""
+    """Keep the sums of MXNet's metrics in float64; in NumPy 2 a float + float32 is float32."""
     import numpy
 
     is_sum = type(value) is float and name.endswith('sum_metric')
