@@ -27,6 +27,7 @@ __all__ = [
     'Where',
     'ZooError',
     'did_you_mean',
+    'is_ours',
     'rename_fields',
     'reporting',
 ]
@@ -62,7 +63,7 @@ class ZooError(Exception):
         """Return what IPython shows: the line that called this project, and the message."""
         place = None
         for frame, line in traceback.walk_tb(self.__traceback__):
-            if frame.f_globals.get('__name__', '').partition('.')[0] in _OURS:
+            if is_ours(frame):
                 break
             place = frame, line
         frames = traceback.StackSummary.extract([] if place is None else [place])
@@ -78,6 +79,11 @@ class ZooError(Exception):
             return rename_fields(str(self), name_of, form)
         problem = rename_fields(str(self._problem), name_of, form)
         return _shortened(f'{name_of(self.field) or self.field} {problem}')
+
+
+def is_ours(frame, *others):
+    """Return whether a frame runs code of this project, or of packages of `others`' names."""
+    return frame.f_globals.get('__name__', '').partition('.')[0] in (*_OURS, *others)
 
 
 def rename_fields(message, name_of, form='{}'):

@@ -236,7 +236,8 @@ class Trainer(Callback):
         path, is_first = self.restore(), task.workers.rank == 0
         if path is not None:
             logger.info('resuming from %s', path)
-        logger.info('%s', task.fitted or f'training: {self.extent()}')
+        begun = task.fitted or f'training: {self.extent()}'
+        logger.info('%s', begun, extra={'progress': False})  # no bar has it
         self._began = True
         try:
             self.loop.run()
