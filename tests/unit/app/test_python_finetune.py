@@ -1,8 +1,12 @@
 """`model_zoo.finetune`: each task with each kind of data, and what a caller keeps."""
 
 import json
+import logging
 import os
 import random
+import sys
+import types
+import warnings
 from typing import NamedTuple
 from unittest import mock
 
@@ -53,6 +57,22 @@ def test_a_failed_start_leaves_nothing(folder, tmp_path, is_new):
     assert {path.name for path in tmp_path.rglob('*')} - {'.lock'} == (
         set() if is_new else {'runs', 'first', 'notes.txt'}
     )
+
+
+@pytest.mark.parametrize('kernel', [{}, {'kernel': True}], ids=['script', 'notebook'])
+def test_what_a_program_shows(folder, monkeypatch, capsys, kernel):
+    shell = types.SimpleNamespace(**kernel)
+    monkeypatch.setitem(sys.modules, 'IPython', types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # pytest's
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter('always')
+        model_zoo.finetune(folder, 'text-classification', ROWS, dev=ROWS[:4], **SMALL)
+    out, err = capsys.readouterr()
+    if kernel:  # all in one place, and nothing in red
+        assert not err and 'only 6 updates' in out and not warned
+    else:
+        assert err.startswith('training: 6 steps') and 'dev: accuracy' in err and not out
+        assert {each.filename for each in warned if 'updates' in str(each.message)} == {__file__}
 
 
 def test_decimal_commas(folder):
