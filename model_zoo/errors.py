@@ -27,6 +27,7 @@ __all__ = [
     'Where',
     'ZooError',
     'did_you_mean',
+    'is_ours',
     'rename_fields',
     'reporting',
 ]
@@ -62,7 +63,7 @@ class ZooError(Exception):
         """Return what IPython shows: the line that called this project, and the message."""
         place = None
         for frame, line in traceback.walk_tb(self.__traceback__):
-            if frame.f_globals.get('__name__', '').partition('.')[0] in _OURS:
+            if is_ours(frame):
                 break
             place = frame, line
         frames = traceback.StackSummary.extract([] if place is None else [place])
@@ -78,6 +79,11 @@ class ZooError(Exception):
             return rename_fields(str(self), name_of, form)
         problem = rename_fields(str(self._problem), name_of, form)
         return _shortened(f'{name_of(self.field) or self.field} {problem}')
+
+
+def is_ours(frame, *others):
+    """Return whether a frame runs code of this project, or of packages of `others`' names."""
+    return frame.f_globals.get('__name__', '').partition('.')[0] in (*_OURS, *others)
 
 
 def rename_fields(message, name_of, form='{}'):
@@ -133,17 +139,17 @@ class UnknownNameError(ZooError, ValueError):
     def of(cls, noun, name, known, field=None):
         """Build the error for `name`, a `noun` such as 'task' that isn't among the `known` names.
 
-        If very many names are known, the message has the most similar ones. If the name is the
-        value of a `field`, the message leaves out the noun.
+        A name that may be meant comes first. If very many names are known, the message has the most
+        similar ones. If the name is the value of a `field`, the message leaves out the noun.
         """
         known, name = sorted(map(str, known)), name[:200] if isinstance(name, str) else name
         shown, more = known, ''
         if len(known) > _MANY:
             shown = difflib.get_close_matches(str(name), known, _SIMILAR, cutoff=0)
             more = f' and {len(known) - len(shown)} more'
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, known) or ';'
         problem = f'unknown {noun} {name!r}' if field is None else f'{name!r} is unknown'
-        return cls(f'{problem}; known: {", ".join(shown)}{more}{hint}', field=field)
+        return cls(f'{problem}{hint} known: {", ".join(shown)}{more}', field=field)
 
     @classmethod
     def check(cls, noun, name, known, field=None):

@@ -16,8 +16,8 @@ Behind each step stands the test that fails without it, of ``tests/unit/test_imp
    when they are used. ``numpy`` and everybody else's imports stay as they are.
    E: numpy_is_left_alone; I: mxnet_comes_without_what_it_rarely_uses.
 4. After MXNet, NDArrays become NumPy's arrays by ``numpy.asarray``, shapes are written for MXNet's
-   library as before NumPy 2, and oneDNN is asked for AMX. E: arrays_go_into_numpy,
-   operators_take_scalars_of_numpy, onednn_uses_amx.
+   library and its metrics' sums are in float64 as before NumPy 2, and oneDNN is asked for AMX.
+   E: arrays_go_into_numpy, operators_take_scalars_of_numpy, metrics_sum, onednn_uses_amx.
 5. When the outermost import of the three packages has ended, since their modules may need one
    another, `_Watch` leaves ``sys.meta_path``. The optimizers are loaded, which registers them with
    Gluon's Trainer; ``'lamb'`` is ours from then on, because MXNet's takes too small norms of large
@@ -157,6 +157,7 @@ def importing_mxnet():
     sys.modules['mxnet'].nd.NDArray.__array__ = _to_numpy
     if _is_numpy_2():
         _write_scalars_as_before()
+        sys.modules['mxnet'].metric.EvalMetric.__setattr__ = _set_sum
 
 
 def _join():
@@ -232,6 +233,14 @@ def _write_scalars_as_before():
     written = {'c_str': c_str, 'c_str_array': c_str_array}
     for module in [sys.modules[name] for name in sys.modules if name.startswith('mxnet.')]:
         vars(module).update((name, written[name]) for name in written if name in vars(module))
+
+
+def _set_sum(metric, name, value):
+    """Keep the sums of MXNet's metrics in float64; in NumPy 2 a float + float32 is float32."""
+    import numpy
+
+    is_sum = type(value) is float and name.endswith('sum_metric')
+    object.__setattr__(metric, name, numpy.float64(value) if is_sum else value)
 
 
 def _old_names(numpy):

@@ -15,6 +15,7 @@ from packaging.version import Version
 import model_zoo
 from model_zoo.app import cli
 from model_zoo.util.choices import ONNX_LIBRARIES
+from model_zoo.util.display import in_number
 
 #: extra of this project -> its libraries
 EXTRAS = {
@@ -55,7 +56,9 @@ def _mxnet():
         import mxnet as mx
 
         (mx.nd.ones((2, 2)) * 2).wait_to_read()
-        yield 'ok', 'MXNet', f'{mx.__version__}, {mx.context.num_gpus() or "no"} GPUs', ''
+        count = mx.context.num_gpus()
+        gpus = in_number(count, 'GPUs') if count else 'no GPU'
+        yield 'ok', 'MXNet', f'{mx.__version__}, {gpus}', ''
     except Exception as error:  # whatever the reason is
         cure = 'pip install --no-deps mxnet==1.9.1'
         yield 'wrong', 'MXNet', f'it does not run: {error!r}', cure

@@ -79,6 +79,8 @@ def main(argv=None):
     hosts = args.allowed_hosts
     if ipaddress.ip_address(host).is_loopback:  # pages of other names may not use it
         hosts = ['127.0.0.1', 'localhost', '[::1]', args.host, *(hosts or ())]
+    elif args.api_key is None:
+        logger.warning('all who reach %s can use the models; `api_key` asks for a key', args.host)
     settings = server.Settings(
         api_key=None if args.api_key is None else server.read_key(args.api_key),
         allowed_hosts=hosts,

@@ -10,6 +10,7 @@ import numbers
 import os
 import pkgutil
 import random
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable
@@ -19,11 +20,11 @@ import numpy as np
 
 from ..blocks import weights
 from ..blocks.block import ZooBlock
-from ..errors import InputError, UnknownNameError, ZooError
+from ..errors import InputError, UnknownNameError, ZooError, is_ours
 from ..records import is_path
 from ..tasks.task import Task
 from ..training.loop import Interrupted
-from ..util.display import in_number
+from ..util.display import has_viewer, in_number, is_notebook
 from .trainer import Trainer
 
 if TYPE_CHECKING:
@@ -222,9 +223,14 @@ def _log_to(stack):
         handlers[0].setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
         package = logging.getLogger('model_zoo')
         if not package.hasHandlers():  # the file alone would hide the warnings
-            handlers.append(_Warner(logging.WARNING))
+            shown = logging.StreamHandler(sys.stdout) if is_notebook() else _Warner()
+            shown.setLevel(logging.WARNING)
             # of new heads, which are what is trained
-            handlers[-1].addFilter(lambda record: record.name != weights.__name__)
+            shown.addFilter(lambda record: record.name != weights.__name__)
+            handlers.append(shown)
+            if not has_viewer() and 'TQDM_DISABLE' not in os.environ:  # lines instead of a bar
+                handlers.append(logging.StreamHandler())
+                handlers[-1].addFilter(lambda record: hasattr(record, 'progress'))
         stack.callback(package.setLevel, package.level)
         package.setLevel(min(package.level or logging.INFO, logging.INFO))
         for handler in handlers:
@@ -236,10 +242,14 @@ def _log_to(stack):
 
 
 class _Warner(logging.Handler):
-    """Gives warnings of a program that hasn't set up logging to `warnings`."""
+    """Gives warnings of a program that hasn't set up logging to `warnings`, of the line there."""
 
     def emit(self, record):
-        warnings.warn_explicit(record.getMessage(), UserWarning, record.pathname, record.lineno)
+        frame = sys._getframe()
+        while frame.f_back and is_ours(frame, 'logging'):
+            frame = frame.f_back
+        place = frame.f_code.co_filename, frame.f_lineno
+        warnings.warn_explicit(record.getMessage(), UserWarning, *place)
 
 
 class Trained:

@@ -129,6 +129,8 @@ class RunFolder:
         self, settings, log, workers=None, verbose=False, trains=False, setup_logging=None
     ):
         workers, path = workers or Workers(), settings.output_dir
+        place = pathlib.Path(path).absolute()
+        self._made = [each for each in (place, *place.parents) if not each.exists()]
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
         self._ending = contextlib.ExitStack()
@@ -142,6 +144,8 @@ class RunFolder:
                 end = self._remote.close if workers.rank == 0 else self._remote.discard
                 self._ending.callback(end)
         if workers.rank == 0:
+            if not os.path.exists(self.file(log)):
+                self._made.insert(0, self.file(log))
             if trains:
                 try:
                     self._check_place(settings.resume, settings.overwrite_output_dir)
@@ -168,8 +172,15 @@ class RunFolder:
         if os.path.isdir(self.file('checkpoints')):
             self.checkpoints().clean()
 
-    def close(self):
-        """Upload what a URL is to have, and let other runs write to the folder."""
+    def close(self, failed=False):
+        """Upload what a URL is to have, and let other runs write to the folder.
+
+        A run that has `failed` before it trained leaves nothing, unless it found the folder.
+        """
+        made = [self.file('checkpoints'), self.file('.lock'), *self._made] if failed else []
+        for path in made:
+            with contextlib.suppress(OSError):  # not empty, or not there
+                os.rmdir(path) if os.path.isdir(path) else os.remove(path)
         self._ending.close()
 
     def _check_place(self, resume, overwrite):

@@ -70,7 +70,7 @@ class Trainer(Callback):
         End after this many epochs, if the updates aren't done before; see `TrainingLoop`.
     """
 
-    loop, num_epochs, logger_class = None, None, ProgressLogger
+    loop, num_epochs, logger_class, _began = None, None, ProgressLogger, False
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Trainer(Callback):
         return self
 
     def __exit__(self, *error):
-        self._ending.close()
+        self._ending.__exit__(*error)
 
     @property
     def settings(self):
@@ -150,7 +150,7 @@ class Trainer(Callback):
         begins = task.trains and not (settings.phase2 or settings.start_step)
         options = {'verbose': settings.verbose, 'setup_logging': self._setup_logging}
         folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, trains=begins, **options)
-        self._ending.callback(folder.close)
+        self._ending.push(lambda error, *_: folder.close(error is not None and not self._began))
         task.output_dir = folder.path
         return folder, contexts
 
@@ -236,7 +236,9 @@ class Trainer(Callback):
         path, is_first = self.restore(), task.workers.rank == 0
         if path is not None:
             logger.info('resuming from %s', path)
-        logger.info('%s', task.fitted or f'training: {self.extent()}')
+        begun = task.fitted or f'training: {self.extent()}'
+        logger.info('%s', begun, extra={'progress': False})  # no bar has it
+        self._began = True
         try:
             self.loop.run()
         except Interrupted:

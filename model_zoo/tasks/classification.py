@@ -354,6 +354,6 @@ def choose_data(settings, given=types.MappingProxyType({})):
         raise InputError('give `train_file`, your own data, or `task_name`, a published set')
     columns = (settings.text_column, settings.text_pair_column)
     columns = settings.text_columns or [column for column in columns if column is not None]
-    names = 'label_column', 'labels', 'regression', 'multi_label', 'encoding', 'skip_empty'
-    options = {name: vars(settings)[name] for name in names}
+    names = 'label_column', 'labels', 'regression', 'decimal', 'multi_label'
+    options = {name: vars(settings)[name] for name in (*names, 'encoding', 'skip_empty')}
     return custom_task(columns, header=settings.header or None, files=files, **options)

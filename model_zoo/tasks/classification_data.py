@@ -42,6 +42,7 @@ def custom_task(
     label_column=None,
     labels=None,
     regression=False,
+    decimal='.',
     multi_label=False,
     header=None,
     files=None,
@@ -60,7 +61,7 @@ def custom_task(
         Names of the classes in the order of their ids. None: `infer_labels` reads them from the
         training rows. With `multi_label` and without `label_column` they may be columns of 0 and 1.
     regression : bool
-        The labels are numbers.
+        The labels are numbers, with this `decimal` mark if they are texts.
     multi_label : bool
         Each text has any number of labels.
     header : bool, optional
@@ -97,7 +98,9 @@ def custom_task(
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
     names = None if labels is None else tuple(map(str, labels))
-    target = Number() if regression else (LabelSet if multi_label else Classes)(names)
+    target = (
+        Number(decimal=decimal) if regression else (LabelSet if multi_label else Classes)(names)
+    )
     if header is None:
         header = any(isinstance(column, str) for column in columns)
     label = tuple(columns[count:]) if len(columns) > count + 1 else [*columns, None][count]

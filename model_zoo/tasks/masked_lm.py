@@ -24,7 +24,7 @@ from .pretraining.files import epoch_of, is_tfrecord, read_shard
 from .pretraining.loaders import PretrainingLoader, SyntheticLoader
 from .pretraining.processes import result_of
 from .pretraining.sources import ShardFiles, TextFiles
-from .pretraining.text import SampleOptions, describe_files, matching_files
+from .pretraining.text import Corpus, SampleOptions, describe_files, matching_files
 from .rows import FEW_ROWS
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
 from .tables import check_files
@@ -88,6 +88,11 @@ class MaskedLMTask(TextTask):
     def configure(self, located):
         if located is not None:
             self.head = pretraining_class(self.settings, located)
+
+    def prepare(self, rows):
+        for files, is_text in map(self.files, rows):
+            if is_text and 'nsp' in getattr(self.head, 'pretraining_terms', ()):
+                Corpus(matching_files(files)).check_pairs()
 
     def setup(self, model, tokenizer):
         self._vocab = tokenizer.vocab

@@ -64,6 +64,7 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
     skip_empty: bool = setting(False, 'leave out rows without a text or a label')
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers', 'usual')
+    decimal: str = setting('.', "mark in a regression's labels", 'free', choices=['.', ','])
     multi_label: bool = setting(
         False, 'any number of labels a text, separated by commas', 'usual', excludes='regression'
     )

@@ -333,12 +333,15 @@ class Number(Target):
         from the mean.
     is_folded : bool
         Whether the model's head has them, so that its outputs have the unit of the labels.
+    decimal : str
+        The decimal mark of labels that are texts, a point or a comma.
     """
 
     bounds: tuple[float, float] = (-math.inf, math.inf)
     mean: float = 0.0
     scale: float = 1.0
     is_folded: bool = False
+    decimal: str = '.'
 
     labels, num_outputs = None, 1
     has_classes, problem_type, columns = False, 'regression', ('output',)
@@ -352,12 +355,14 @@ class Number(Target):
         """Return the number written as `text`."""
         low, high = self.bounds
         try:
-            value = float(text)
+            # with a comma a point isn't a decimal mark, too
+            value = float(text.translate({44: '.', 46: ','}) if self.decimal == ',' else text)
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or not low <= value <= high:
             bounds = f' from {low:g} to {high:g}' if math.isfinite(low) else ''
-            raise InputError(f'label {text!r} is not a number{bounds}')
+            cure = '; `decimal` , reads decimal commas' * (',' in text and self.decimal == '.')
+            raise InputError(f'label {text!r} is not a number{bounds}{cure}')
         return value
 
     def fit(self, labels):

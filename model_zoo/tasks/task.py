@@ -359,7 +359,8 @@ class Task:
         if leading in scores:  # what leads is what chooses
             scores = {leading: scores[leading], **scores}
         shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
-        logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
+        shown = f'{segment}: {shown} ({speed:.1f} samples/s)'
+        logger.info('%s', shown, extra={'progress': False})
         report = {segment: {**scores, 'samples_per_second': speed}}
         if 'loss' in scores:
             scores['negative loss'] = -scores['loss']

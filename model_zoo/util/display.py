@@ -16,12 +16,19 @@ def in_number(count, units):
 
 def has_viewer():
     """Return whether a bar can be seen: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or is_notebook()
+
+
+def is_notebook():
+    """Return whether the process is a notebook's."""
     shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
-    return sys.stderr.isatty() or hasattr(shell, 'kernel')  # a notebook's has one
+    return hasattr(shell, 'kernel')
 
 
 def open_bar(*args, **options):
     """Return a bar of tqdm, with ipywidgets in a notebook that has them."""
+    if is_notebook():  # which shows standard error in red
+        options['file'] = sys.stdout
     with warnings.catch_warnings():
         warnings.filterwarnings('ignore', 'IProgress not found')
         from tqdm.auto import tqdm

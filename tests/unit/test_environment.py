@@ -265,6 +265,14 @@ def test_operators_take_scalars_of_numpy(make):
         np.testing.assert_array_equal(result.asnumpy(), expected.asnumpy())
 
 
+@pytest.mark.parametrize('name', ['Loss', 'MAE'])
+def test_metrics_sum_in_float64(name):
+    metric, values = mx.metric.create(name), mx.nd.array([1e-3])
+    metric.update([mx.nd.array([1e8])], [mx.nd.array([1e8 if name == 'Loss' else 0])])
+    metric.update([values * 0], [values])
+    assert json.loads(json.dumps(metric.get()))[1] == pytest.approx(5e7 + 5e-4, abs=1e-6)
+
+
 def test_a_parameter_takes_scalars_of_numpy():
     block = mx.gluon.nn.Dense(np.int64(3), in_units=np.int64(4))
     block.initialize()

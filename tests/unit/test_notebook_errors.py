@@ -20,5 +20,5 @@ def test_one_frame_and_the_message(tmp_path):
     assert shown[0].startswith('File ') and 'in choose' in shown[0]
     assert [line.strip() for line in shown[1:]] == [
         "UnknownNameError.check('fruit', name, ['apple', 'pear'])",
-        "UnknownNameError: unknown fruit 'appel'; known: apple, pear; did you mean apple?",
+        "UnknownNameError: unknown fruit 'appel'; did you mean apple? known: apple, pear",
     ]

@@ -54,7 +54,7 @@ def bind(host, port):
     """Return a socket for a server, which doesn't listen yet; port 0 is any free one."""
     if not 0 <= port < 2**16:  # which the system takes modulo this number
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
-    with reporting(f'cannot serve on {host}, port {port}'):
+    with reporting(f'cannot serve on {host}, port {port}', '; `port` names another port'):
         family, socket_type, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
@@ -72,8 +72,19 @@ def serve(app, bound, timeout=60.0):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     bound.listen(MOST_CONNECTIONS)
     host, port = bound.getsockname()[:2]
+    host = _own_address() if host == '0.0.0.0' else host
     _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
     server.run(sockets=[bound])
+
+
+def _own_address():
+    """Return the address by which other machines of the network know this one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(('192.0.2.1', 9))  # an address for examples: nothing is sent
+        except OSError:  # there is no network
+            return '0.0.0.0'
+        return probe.getsockname()[0]
 
 
 def make_server(app, timeout=60.0):

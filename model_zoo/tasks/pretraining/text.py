@@ -59,6 +59,12 @@ class Corpus:
         self._places = list(itertools.accumulate(sizes, initial=0))
         self.num_bytes = self._places[-1]
 
+    def check_pairs(self):
+        """Raise InputError unless there are two documents: one with next sentences, one without."""
+        if len([*itertools.islice(self.documents(0, self.num_bytes), 2)]) < 2:
+            problem = 'next sentences need two documents: put blank lines between documents'
+            raise InputError(f'{", ".join(self.files)}: {problem}')
+
     def span(self, number, count):
         """Return begin and end of part `number` of `count` about equal ones."""
         return self.num_bytes * number // count, self.num_bytes * (number + 1) // count
@@ -217,8 +223,7 @@ class SampleMaker:
                     tokens = np.concatenate([tokens, ids])
                     break
             else:
-                problem = 'next sentences need two documents: put blank lines between documents'
-                raise InputError(f'{", ".join(corpus.files)}: {problem}')
+                corpus.check_pairs()
         drawing = random.Random(int(rng.integers(2**63)))
         rounds = range(self.options.dupe_factor)
         pairs = [draw_pairs(documents, pool, self.options, drawing) for _ in rounds]

@@ -1,8 +1,12 @@
 """`model_zoo.finetune`: each task with each kind of data, and what a caller keeps."""
 
 import json
+import logging
 import os
 import random
+import sys
+import types
+import warnings
 from typing import NamedTuple
 from unittest import mock
 
@@ -39,6 +43,48 @@ def as_table(folder, rows):
     path = folder / f'{len(rows)}.csv'
     path.write_text('text,label\n' + ''.join(f'{text},{label}\n' for text, label in rows))
     return path
+
+
+@pytest.mark.parametrize('is_new', [True, False])
+def test_a_failed_start_leaves_nothing(folder, tmp_path, is_new):
+    place = tmp_path / 'runs' / 'first'
+    if not is_new:
+        place.mkdir(parents=True)
+        (place / 'notes.txt').write_text('mine')
+    options = {'output_dir': place, 'regression': True}
+    with refuses(says='decimal'):
+        model_zoo.finetune(folder, 'text-classification', [('a', '1,5')] * 4, **options)
+    assert {path.name for path in tmp_path.rglob('*')} - {'.lock'} == (
+        set() if is_new else {'runs', 'first', 'notes.txt'}
+    )
+
+
+@pytest.mark.parametrize('kernel', [{}, {'kernel': True}], ids=['script', 'notebook'])
+def test_what_a_program_shows(folder, monkeypatch, capsys, kernel):
+    shell = types.SimpleNamespace(**kernel)
+    monkeypatch.setitem(sys.modules, 'IPython', types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # pytest's
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter('always')
+        model_zoo.finetune(folder, 'text-classification', ROWS, dev=ROWS[:4], **SMALL)
+    out, err = capsys.readouterr()
+    if kernel:  # all in one place, and nothing in red
+        assert not err and 'only 6 updates' in out and not warned
+    else:
+        assert err.startswith('training: 6 steps') and 'dev: accuracy' in err and not out
+        assert {each.filename for each in warned if 'updates' in str(each.message)} == {__file__}
+
+
+def test_decimal_commas(folder):
+    def train(rows, decimal):
+        options = {'method': 'linear', 'regression': True, 'decimal': decimal, 'dev': rows}
+        return model_zoo.finetune(folder, 'text-classification', rows, **options)
+
+    points = [('a b', '1.5'), ('c d', '-2.25'), ('a d', '0')] * 4
+    commas = [(text, label.replace('.', ',')) for text, label in points]
+    assert train(commas, ',').scores == train(points, '.').scores
+    with refuses(line=0, says='1.234'):  # a point that may part thousands
+        train([('a b', '1.234'), *commas], ',')
 
 
 def test_a_file_to_predict_has_the_columns_of_the_training(folder, tmp_path, capsys):

@@ -168,8 +168,13 @@ async function ask(model, view, values, { problem, stop, result }) {
 }
 
 function commandOf(request) {
-  return make('div', { class: 'command' }, make('h3', {}, 'The same in a terminal'),
-    make('pre', { class: 'scroll', tabindex: 0 }, curl(request)));
+  const line = make('pre', { tabindex: 0 }, curl(request));
+  const button = make('button', { type: 'button', class: 'small' }, 'Copy');
+  button.addEventListener('click', () => {
+    getSelection().selectAllChildren(line); // works without HTTPS, too
+    button.textContent = document.execCommand('copy') ? 'Copied' : 'Press Ctrl-C';
+  });
+  return make('div', { class: 'command' }, make('h3', {}, 'The same in a terminal'), line, button);
 }
 
 byId('key-form').addEventListener('submit', (event) => {
