@@ -10,7 +10,7 @@ import time
 import mxnet as mx
 
 from ..errors import MissingExtraError
-from ..util.display import has_viewer, open_bar
+from ..util.display import has_viewer, is_notebook, open_bar
 from ..util.files import make_writable_dir
 
 logger = logging.getLogger(__name__)
@@ -62,10 +62,13 @@ class ProgressLogger(Callback):
             return
         from tqdm.contrib.logging import logging_redirect_tqdm
 
-        # other lines appear above the bar instead of in it
-        self._cleanup.enter_context(logging_redirect_tqdm())
+        handlers, streams = logging.getLogger().handlers, (sys.stdout, sys.stderr)
+        shown = [each for each in handlers if getattr(each, 'stream', None) in streams]
+        if shown or not is_notebook():  # where it would add one that writes in red
+            # other lines appear above the bar instead of in it
+            self._cleanup.enter_context(logging_redirect_tqdm())
         for handler in logging.getLogger().handlers:
-            if getattr(handler, 'stream', None) in (sys.stdout, sys.stderr):
+            if getattr(handler, 'stream', None) in streams:
                 handler.addFilter(_not_progress)
 
     def on_step(self, loop):

@@ -37,7 +37,7 @@ PRETRAIN = [
     (['--data', 'nothing*.npz'], "no file matches 'nothing"),
     (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
     (['--pretrained', '--from_scratch'], '--pretrained'),
-    (['--raw', '--max_length', '99'], 'the model takes 16 tokens at most'),
+    (['--raw'], 'train-0.npz, from byte 0 on'),
     (['--vocab_file', 'missing.txt'], '--vocab_file'),
 ]
 

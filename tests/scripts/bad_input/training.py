@@ -20,7 +20,7 @@ CLASSIFIER = [
     (['--task_name', 'MRPC', '--data_dir', 'no'], "no train set.*'no'"),
     (['--task_name', 'STS-B', '--class_weights', 'balanced'], '--class_weights.*STS-B'),
     (['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'], 'no dev set of MRPC'),
-    (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
+    (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; did you mean "),
     (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-(symbol.json|0000.params)'),
     (['LOADED', '--model_parameters', 'none.params'], '--model_parameters'),
     (['TOY', '--model', 'NOWHERE'], 'no/folder.: no such folder'),
