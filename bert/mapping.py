@@ -136,14 +136,10 @@ def huggingface_mapping(
             name = name.replace(old, new)
         return name
 
-    rules = [
-        replace(
-            rule,
-            theirs=tuple(map(renamed, rule.theirs)),
-            tied=tuple(filter(None, map(renamed, rule.tied))),
-        )
-        for rule in _huggingface_rules(cells)
-    ]
+    rules = []
+    for rule in _huggingface_rules(cells):
+        tied = tuple(filter(None, map(renamed, rule.tied)))
+        rules.append(replace(rule, theirs=tuple(map(renamed, rule.theirs)), tied=tied))
     return Mapping(
         [*before, *rules, *after],
         f'{backbone}.',

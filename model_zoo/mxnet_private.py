@@ -24,13 +24,8 @@ flatten = mx.gluon.block._flatten
 #: what GluonNLP's repository has: a model -> sha1; a vocabulary -> sha1, extension, roles
 WEIGHTS_TABLE, VOCABULARY_TABLE = model_store._model_sha1, gluonnlp.data.utils._vocab_sha1
 #: attributes of a hybridized block that are its graph -> their values before there is one
-GRAPH = {
-    '_cached_graph': (),
-    '_cached_op': None,
-    '_cached_op_args': (),
-    '_in_format': None,
-    '_out_format': None,
-}
+GRAPH = {'_cached_graph': (), '_cached_op_args': (), '_cached_op': None}
+GRAPH.update(_in_format=None, _out_format=None)
 
 
 def own_names(block, prefix=''):

@@ -16,14 +16,8 @@ from .util.remote import open_binary
 
 __all__ = ['PAIRS', 'TEXTS', 'choose_columns', 'find_splits', 'is_table', 'read_records']
 
-_FORMATS = {
-    '.csv': 'csv',
-    '.tsv': 'tsv',
-    '.jsonl': 'json',
-    '.ndjson': 'json',
-    '.json': 'json',
-    '.parquet': 'parquet',
-}
+_FORMATS = {f'.{name}': name for name in ('csv', 'tsv', 'json', 'parquet')}
+_FORMATS.update(dict.fromkeys(('.jsonl', '.ndjson'), 'json'))
 #: usual names of the column of a text
 TEXTS = (('text',), ('sentence',), ('review',), ('content',))
 #: usual names of the columns of a pair of texts

@@ -97,14 +97,8 @@ def get_model(
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a model is a str such as 'bert_12_768_12', not {name!r:.80}")
-    given = {
-        'dataset_name': dataset_name,
-        'vocab': vocab,
-        'pretrained': pretrained,
-        'ctx': ctx,
-        'root': root,
-        'hparam_allow_override': hparam_allow_override,
-    }
+    given = {'dataset_name': dataset_name, 'vocab': vocab, 'pretrained': pretrained, 'ctx': ctx}
+    given.update(root=root, hparam_allow_override=hparam_allow_override)
     given = {key: value for key, value in given.items() if value is not ...}
     load_families()
     builder = _BUILDERS.get(name.lower())

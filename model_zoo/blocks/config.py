@@ -25,13 +25,8 @@ _Rate = Annotated[Number, Field(ge=0, lt=1)]
 # 0 and float32's normal numbers, as which MXNet reads the operators' arguments
 _Amount = Annotated[Number, Field(ge=0, le=0)] | Annotated[Number, Field(ge=1.2e-38, le=3.4e38)]
 # unknown fields that are read somewhere -> their types
-_EXTRAS = {
-    'architectures': list[str],
-    'id2label': dict,
-    'label2id': dict,
-    'sentence_transformers': dict,
-    'sbert_ce_default_activation_function': str,
-}
+_EXTRAS = {'architectures': list[str], 'sbert_ce_default_activation_function': str}
+_EXTRAS.update(dict.fromkeys(('id2label', 'label2id', 'sentence_transformers'), dict))
 
 
 @dataclasses.dataclass

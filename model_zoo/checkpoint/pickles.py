@@ -17,21 +17,11 @@ from ..errors import CheckpointError
 
 #: a type of numbers that NumPy lacks
 BFLOAT16 = 'bfloat16'
+_WHOLE = {'Bool': '?', 'Byte': 'u1', 'Char': 'i1', 'Short': 'i2', 'Int': 'i4', 'Long': 'i8'}
+_FLOATS = {'Half': 'f2', 'BFloat16': BFLOAT16, 'Float': 'f4', 'Double': 'f8'}
+_NUMBERS = {**_WHOLE, **_FLOATS, 'ComplexFloat': 'c8', 'ComplexDouble': 'c16'}
 #: a class of torch's storages -> the type of its numbers
-STORAGES = {
-    'BoolStorage': '?',
-    'ByteStorage': 'u1',
-    'CharStorage': 'i1',
-    'ShortStorage': 'i2',
-    'IntStorage': 'i4',
-    'LongStorage': 'i8',
-    'HalfStorage': 'f2',
-    'BFloat16Storage': BFLOAT16,
-    'FloatStorage': 'f4',
-    'DoubleStorage': 'f8',
-    'ComplexFloatStorage': 'c8',
-    'ComplexDoubleStorage': 'c16',
-}
+STORAGES = {f'{name}Storage': code for name, code in _NUMBERS.items()}
 
 
 # A pickle can set the state of any object, by its `__setstate__` if it has one. So each class has

@@ -32,16 +32,9 @@ _INDEX = '.index'
 _OF_A_PART = b'\0'  # begins the keys of parts of variables
 _STRING, _BFLOAT16 = 7, 14
 #: number of a type in ``types.proto`` -> NumPy's
-_TYPES = {
-    **dict(enumerate(('f4', 'f8', 'i4', 'u1', 'i2', 'i1'), 1)),
-    **dict(enumerate(('c8', 'i8', '?'), 8)),
-    _BFLOAT16: 'u2',
-    17: 'u2',
-    18: 'c16',
-    19: 'f2',
-    22: 'u4',
-    23: 'u8',
-}
+_TYPES = {_BFLOAT16: 'u2', 17: 'u2', 18: 'c16', 19: 'f2', 22: 'u4', 23: 'u8'}
+_TYPES.update(enumerate(('f4', 'f8', 'i4', 'u1', 'i2', 'i1'), 1))
+_TYPES.update(enumerate(('c8', 'i8', '?'), 8))
 
 
 def masked_crc32c(data):

@@ -159,10 +159,6 @@ def _candidates(log_probs, beams, count):
     count = min(count, log_probs.shape[1])
     values, indices = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')
     return [
-        [
-            (float(value), int(index) // vocabulary, int(index) % vocabulary)
-            for value, index in zip(*pair)
-            if value > -np.inf
-        ]
+        [(float(value), *divmod(int(n), vocabulary)) for value, n in zip(*pair) if value > -np.inf]
         for pair in zip(values.asnumpy(), indices.asnumpy())
     ]

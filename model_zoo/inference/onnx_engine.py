@@ -253,13 +253,11 @@ class OpenVINOEngine(OnnxEngine):
 
 
 def _ports(tensors):
-    return {
-        tensor.node.friendly_name: Port(
-            tuple(size.get_length() if size.is_static else None for size in tensor.partial_shape),
-            tensor.element_type.to_dtype(),
-        )
-        for tensor in tensors
-    }
+    ports = {}
+    for tensor in tensors:
+        sizes = (size.get_length() if size.is_static else None for size in tensor.partial_shape)
+        ports[tensor.node.friendly_name] = Port(tuple(sizes), tensor.element_type.to_dtype())
+    return ports
 
 
 def _names(outputs):

@@ -133,11 +133,9 @@ def _calibrate(symbol, parameters, batches, mode, dtype):
     for name, (histogram, edges) in counts.items():
         # the range whose values in 8 bits are distributed most like the values themselves
         one_sided = ranges[name][0] >= 0 and dtype != 'int8'
-        high, _ = mx.nd.contrib.calibrate_entropy(
-            hist=mx.nd.array(histogram),
-            hist_edges=mx.nd.array(edges),
-            num_quantized_bins=511 if one_sided else 255,
-        )
+        arrays = {'hist': mx.nd.array(histogram), 'hist_edges': mx.nd.array(edges)}
+        bins = 511 if one_sided else 255
+        high, _ = mx.nd.contrib.calibrate_entropy(num_quantized_bins=bins, **arrays)
         high = float(high.asscalar())
         ranges[name] = 0.0 if one_sided else -high, high
     return ranges

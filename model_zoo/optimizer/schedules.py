@@ -185,14 +185,9 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
         return 0.5 * (1 + math.cos(math.pi * self._since_warmup(progress)))
 
 
-_CLASSES = (
-    ConstantLR,
-    WarmupConstantSchedule,
-    WarmupLinearSchedule,
-    WarmupCosineSchedule,
-    WarmupCosineWithHardRestartsSchedule,
-    WarmupCosineWithWarmupRestartsSchedule,
-)
+_WARMUPS = (WarmupConstantSchedule, WarmupLinearSchedule, WarmupCosineSchedule)
+_RESTARTS = (WarmupCosineWithHardRestartsSchedule, WarmupCosineWithWarmupRestartsSchedule)
+_CLASSES = (ConstantLR, *_WARMUPS, *_RESTARTS)
 #: name of a schedule -> its class
 SCHEDULES = dict(zip(SCHEDULE_NAMES, _CLASSES, strict=True))
 

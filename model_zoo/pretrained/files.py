@@ -46,20 +46,10 @@ BPE_NAMES = {
     'encoder.json': 'vocab.bpe',
     'encoder_bpe_40000.json': 'vocab_40000.bpe',
 }
+_SPM = ('vocab.spiece', 'spiece.model', 'sentencepiece.bpe.model', 'spm.model', 'tokenizer.model')
+_OTHERS = ('vocab.bin', 'vocab.pkl')
 #: names of vocabularies, in the order in which they are looked for
-VOCAB_NAMES = (
-    'tokenizer.json',
-    'vocab.txt',
-    'vocab.vocab',
-    'vocab.spiece',
-    'spiece.model',
-    'sentencepiece.bpe.model',
-    'spm.model',
-    'tokenizer.model',
-    *BPE_NAMES,
-    'vocab.bin',
-    'vocab.pkl',
-)
+VOCAB_NAMES = ('tokenizer.json', 'vocab.txt', 'vocab.vocab', *_SPM, *BPE_NAMES, *_OTHERS)
 #: name of the file that ``zoo export --format onnx`` writes
 ONNX_NAME = 'model.onnx'
 #: optimum's and sentence-transformers' folder of such files
@@ -68,13 +58,9 @@ ONNX_FOLDER = 'onnx'
 TOKENIZER_CONFIG = 'tokenizer_config.json'
 #: name of the file of what ends a text, and how texts are continued
 GENERATION_CONFIG = 'generation_config.json'
+_OF_TOKENS = ('special_tokens_map.json', 'added_tokens.json', 'special_tokens.txt')
 #: names of the files that say more of a tokenizer than its vocabulary
-BESIDE_VOCAB = (
-    TOKENIZER_CONFIG,
-    'special_tokens_map.json',
-    'added_tokens.json',
-    'special_tokens.txt',
-)
+BESIDE_VOCAB = (TOKENIZER_CONFIG, *_OF_TOKENS)
 _VOCAB_ENDINGS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 

@@ -273,13 +273,9 @@ def _find_named(entry, root, weights):
         if weights:
             logger.info('weights of %s: %s', entry.full_name, files.weights)
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
-        return dataclasses.replace(
-            files,
-            weights=files.weights if weights else None,
-            do_lower_case=lower,
-            special_tokens={**_tables_of(entry)[3], **files.special_tokens},
-            source=name,
-        )
+        special = {**_tables_of(entry)[3], **files.special_tokens}
+        said = {'do_lower_case': lower, 'special_tokens': special, 'source': name}
+        return dataclasses.replace(files, weights=files.weights if weights else None, **said)
     raise _not_found(entry, root, 'pretrained weights' if weights else 'vocabulary', tried)
 
 

@@ -25,15 +25,8 @@ with warnings.catch_warnings():
 
 __all__ = ['cached', 'fetch', 'fetch_file', 'find']
 
-_SMALL = (
-    *BESIDE_VOCAB,
-    *VOCAB_NAMES,
-    *BPE_NAMES.values(),
-    GENERATION_CONFIG,
-    *SENTENCE_CONFIGS,
-    MODULES_NAME,
-    'config_sentence_transformers.json',
-)
+_OF_SENTENCES = (*SENTENCE_CONFIGS, MODULES_NAME, 'config_sentence_transformers.json')
+_SMALL = (*BESIDE_VOCAB, *VOCAB_NAMES, *BPE_NAMES.values(), GENERATION_CONFIG, *_OF_SENTENCES)
 #: kind of weights -> the parts of several files, and the file that completes them
 _WEIGHTS = (
     (['model-*.safetensors'], ['model.safetensors', 'model.safetensors.index.json']),

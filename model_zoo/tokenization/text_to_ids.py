@@ -103,12 +103,9 @@ class TextToIds(Tokens):
             if max_length is None:
                 raise InputError("padding='max_length' needs `max_length`")
             kwargs['round_to'] = max_length
-        batch = self.encode_batch(
-            [text] if isinstance(text, str) else text,
-            [pair] if isinstance(pair, str) else pair,
-            max_length if cuts else None,
-            **kwargs,
-        )
+        texts = [text] if isinstance(text, str) else text
+        pairs = [pair] if isinstance(pair, str) else pair
+        batch = self.encode_batch(texts, pairs, max_length if cuts else None, **kwargs)
         if not len(batch):
             raise InputError('there is no text in the batch')
         if padding is False and len(set(batch.valid_length.tolist())) > 1:

@@ -19,16 +19,9 @@ from .vocab import ROLES, check_tokens, load_vocab
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
 
 #: name of a file, or its ending -> its kind
-_KINDS = {
-    FILE_NAME: 'tokenizers',
-    FAIRSEQ_NAME: 'fairseq',
-    '.spiece': 'sentencepiece',
-    '.model': 'sentencepiece',
-    '.txt': 'wordpiece',
-    '.bin': 'words',
-    '.pkl': 'words',
-    '.json': 'words',
-}
+_KINDS = {FILE_NAME: 'tokenizers', FAIRSEQ_NAME: 'fairseq', '.txt': 'wordpiece'}
+_KINDS.update(dict.fromkeys(('.spiece', '.model'), 'sentencepiece'))
+_KINDS.update(dict.fromkeys(('.bin', '.pkl', '.json'), 'words'))
 #: the kinds that the classes for BERT read
 _OF_BERT = ('wordpiece', 'gluonnlp', 'sentencepiece')
 

@@ -28,14 +28,8 @@ PRECISIONS = ('float32', 'float16', 'bfloat16')
 #: types of INT8's activations; 'auto' chooses by their ranges
 QUANTIZED_DTYPES = ('auto', 'int8', 'uint8')
 #: schedules of the learning rate
-SCHEDULE_NAMES = (
-    'none',
-    'warmup_constant',
-    'warmup_linear',
-    'warmup_cosine',
-    'warmup_cosine_hard_restarts',
-    'warmup_cosine_warmup_restarts',
-)
+_WARMUPS = ('constant', 'linear', 'cosine', 'cosine_hard_restarts', 'cosine_warmup_restarts')
+SCHEDULE_NAMES = ('none', *(f'warmup_{name}' for name in _WARMUPS))
 #: the ways to combine the tokens' labels into entities
 STRATEGIES = ('none', 'simple', 'first', 'average', 'max')
 #: formats of the files of weights in a folder

@@ -9,12 +9,8 @@ VOCAB_SIZE = 30522  # BERT's
 
 def bert_sizes(options):
     """Return the sizes of a BERT, by this project's and transformers' names."""
-    return {
-        'hidden_size': options.units,
-        'num_hidden_layers': options.layers,
-        'num_attention_heads': 12,
-        'intermediate_size': 4 * options.units,
-    }
+    layers = {'num_hidden_layers': options.layers, 'num_attention_heads': 12}
+    return {**layers, 'hidden_size': options.units, 'intermediate_size': 4 * options.units}
 
 
 def bert_flops(options, batch, length):

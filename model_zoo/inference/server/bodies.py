@@ -61,14 +61,8 @@ class Writing(Body, TextGeneration.Options):
     details: bool = False
     stop: Stop = []
     truncate: Count | None = Field(None, description='the most tokens of a prompt, its last ones')
-    neutral = {
-        'best_of': 1,
-        'decoder_input_details': False,
-        'frequency_penalty': 0,
-        'top_n_tokens': 0,
-        'typical_p': 1,
-        'watermark': False,
-    }
+    neutral = {'best_of': 1, 'frequency_penalty': 0, 'top_n_tokens': 0, 'typical_p': 1}
+    neutral.update(decoder_input_details=False, watermark=False)
 
     @property
     def of_pipeline(self):
@@ -160,13 +154,8 @@ class Completions(Body):
     stream_options: dict[Literal['include_usage', 'include_obfuscation'], bool] = {}
     echo: bool = Field(False, description='return the prompt, too')
     user: str = ''
-    neutral = {
-        'best_of': 1,
-        'frequency_penalty': 0,
-        'logit_bias': {},
-        'presence_penalty': 0,
-        'suffix': '',
-    }
+    neutral = {'best_of': 1, 'frequency_penalty': 0, 'presence_penalty': 0, 'logit_bias': {}}
+    neutral['suffix'] = ''
 
     @property
     def of_pipeline(self):

@@ -28,11 +28,8 @@ def _both(**labels):
     """Return the labels, or None for all if one is missing: the original has no loss then."""
     given = [name for name, value in labels.items() if value is not None]
     if len(given) == 1:
-        _log.warning(
-            '%s is ignored: scores are returned, since there is no %s',
-            given[0],
-            next(name for name in labels if name != given[0]),
-        )
+        missing = next(name for name in labels if name != given[0])
+        _log.warning('%s is ignored: scores are returned, since there is no %s', given[0], missing)
         return dict.fromkeys(labels)
     return labels
 
