@@ -96,10 +96,18 @@ def _vectors(embedding, sentences, args):
 def _open(args):
     from .embedding import BertEmbedding
 
-    model = args.model, get_ctx(args.gpu), args.dtype, args.dataset_name, args.params_path
-    texts = args.max_seq_length, args.batch_size, args.sentencepiece
-    engine = engine_of(args.engine, args.dtype, args.file)
-    return BertEmbedding(*model, *texts, engine=engine, long_texts=args.long_texts)
+    return BertEmbedding(
+        args.model,
+        get_ctx(args.gpu),
+        args.dtype,
+        args.dataset_name,
+        args.params_path,
+        args.max_seq_length,
+        args.batch_size,
+        args.sentencepiece,
+        engine=engine_of(args.engine, args.dtype, args.file),
+        long_texts=args.long_texts,
+    )
 
 
 def _write(args):

@@ -87,19 +87,30 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         if node['op'].startswith(_PRODUCTS)
     ]
     excluded = [each[0] for each in products if any(part in n for part in exclude for n in each)]
-    options = {'calib_mode': 'none', 'quantized_dtype': dtype, 'quantize_mode': 'smart'}
-    # a scale for each output of a layer needs ranges that are known before
-    options['quantize_granularity'] = 'tensor-wise' if mode == 'none' else 'channel-wise'
-    options.update(excluded_sym_names=excluded, excluded_op_names=[])
-    given = symbol, parameters, auxiliary
-    graph, weights, auxiliary, _ = quantization.quantize_graph(*given, **options)
+    graph, weights, auxiliary, _ = quantization.quantize_graph(
+        symbol,
+        parameters,
+        auxiliary,
+        excluded_sym_names=excluded,
+        excluded_op_names=[],
+        calib_mode='none',
+        quantized_dtype=dtype,
+        quantize_mode='smart',
+        # a scale for each output of a layer needs ranges that are known before
+        quantize_granularity='tensor-wise' if mode == 'none' else 'channel-wise',
+    )
     if mode != 'none':
-        found = _calibrate(symbol, parameters, batches, mode, dtype)
+        ranges = _calibrate(symbol, parameters, batches, mode, dtype)
         logger.info('calibrated on %d batches', len(batches))
-        ranges = types.SimpleNamespace(min_max_dict=found)
-        options = {'calib_mode': 'customize', 'quantized_dtype': dtype, 'logger': None}
-        given = graph, parameters, auxiliary, ranges
-        graph, weights, _ = quantization.calib_graph(*given, **options)
+        graph, weights, _ = quantization.calib_graph(
+            graph,
+            parameters,
+            auxiliary,
+            types.SimpleNamespace(min_max_dict=ranges),
+            calib_mode='customize',
+            quantized_dtype=dtype,
+            logger=None,
+        )
     graph = graph.get_backend_symbol(_BACKEND)
     inputs = [name for name in _INPUTS if name in graph.list_inputs()]
     with tempfile.TemporaryDirectory() as folder:

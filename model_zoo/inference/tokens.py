@@ -161,10 +161,17 @@ class TokenClassification(Pipeline):
             parts = [(piece, text[start:end]) for (piece, (start, end), _), *_ in word]
             shares = _OF_WORD.get(strategy, _OF_WORD['first'])([shares for _, shares, _ in word])
             best = int(shares.argmax())
-            label, score = self.labels[best], float(shares[best])
-            entity = {'entity': label, 'score': score, 'index': word[0][2]}
-            place = {'start': word[0][0][1][0], 'end': word[-1][0][1][1]}
-            entities.append({**entity, 'word': self._words(parts), **place, 'parts': parts})
+            entities.append(
+                {
+                    'entity': self.labels[best],
+                    'score': float(shares[best]),
+                    'index': word[0][2],
+                    'word': self._words(parts),
+                    'start': word[0][0][1][0],
+                    'end': word[-1][0][1][1],
+                    'parts': parts,
+                }
+            )
         return entities
 
     def _group(self, entity_type, group):
@@ -278,7 +285,12 @@ class FillMask(Pipeline):
             for word, score in zip(words.tolist(), scores.tolist()):
                 ids = row.input_ids.copy()
                 ids[position] = word
-                texts = {'token_str': self.tokenizer.decode([word])}
-                texts['sequence'] = self.tokenizer.decode(ids, skip_special_tokens=is_single)
-                masks[-1].append({'score': score, 'token': word, **texts})
+                masks[-1].append(
+                    {
+                        'score': score,
+                        'token': word,
+                        'token_str': self.tokenizer.decode([word]),
+                        'sequence': self.tokenizer.decode(ids, skip_special_tokens=is_single),
+                    }
+                )
         return masks[0] if is_single else masks

@@ -65,25 +65,41 @@ class Quantizer:
         with tempfile.TemporaryDirectory() as folder:
             paths = [os.path.join(folder, name) for name in ('model.onnx', 'int8.onnx')]
             files = save(self._model, paths[0])
-            # the type is of fused operators' outputs, which it doesn't know
-            extra = {'MatMulConstBOnly': True, 'DefaultTensorType': onnx.TensorProto.FLOAT}
-            options = {'per_channel': True, 'weight_type': QuantType.QInt8, 'extra_options': extra}
-            options.update(op_types_to_quantize=self._op_types, nodes_to_exclude=excluded)
-            quantize_dynamic(*paths, use_external_data_format=len(files) > 1, **options)
+            quantize_dynamic(
+                *paths,
+                op_types_to_quantize=self._op_types,
+                nodes_to_exclude=excluded,
+                per_channel=True,
+                weight_type=QuantType.QInt8,
+                extra_options={
+                    'MatMulConstBOnly': True,
+                    # of fused operators' outputs, which it doesn't know
+                    'DefaultTensorType': onnx.TensorProto.FLOAT,
+                },
+                use_external_data_format=len(files) > 1,
+            )
             return onnx.load(paths[1])
 
     def _static(self, excluded):
         from onnxruntime.quantization import QuantType
         from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 
-        options = {'per_channel': True, 'reduce_range': reduces_range()}
-        options.update(weight_qType=QuantType.QInt8, activation_qType=QuantType.QUInt8)
-        options.update(nodes_to_quantize=[], nodes_to_exclude=excluded)
-        options.update(op_types_to_quantize=self._op_types, tensors_range=self._ranges)
-        # a product's result, to which a bias is added, stays in float32
-        extra = {'OpTypesToExcludeOutputQuantization': list(self._op_types)}
-        extra['MatMulConstBOnly'] = True
-        quantizer = QDQQuantizer(copy.deepcopy(self._typed), extra_options=extra, **options)
+        quantizer = QDQQuantizer(
+            copy.deepcopy(self._typed),
+            per_channel=True,
+            reduce_range=reduces_range(),
+            weight_qType=QuantType.QInt8,
+            activation_qType=QuantType.QUInt8,
+            tensors_range=self._ranges,
+            nodes_to_quantize=[],
+            nodes_to_exclude=excluded,
+            op_types_to_quantize=self._op_types,
+            # a product's result, to which a bias is added, stays in float32
+            extra_options={
+                'MatMulConstBOnly': True,
+                'OpTypesToExcludeOutputQuantization': list(self._op_types),
+            },
+        )
         quantizer.quantize_model()
         return quantizer.model.model
 

@@ -92,7 +92,15 @@ def make_server(app, timeout=60.0):
     MissingExtraError.check('serve', 'uvicorn')
     import uvicorn
 
-    without = {'log_config': None, 'access_log': False, 'server_header': False, 'ws': 'none'}
-    limits = {'timeout_graceful_shutdown': int(timeout) + 1, 'limit_concurrency': MOST_CONNECTIONS}
-    # httptools takes heads of any size
-    return uvicorn.Server(uvicorn.Config(app, http='h11', **without, **limits))
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=int(timeout) + 1,
+            server_header=False,
+            ws='none',
+            limit_concurrency=MOST_CONNECTIONS,
+            http='h11',  # httptools takes heads of any size
+        )
+    )
