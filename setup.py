@@ -56,6 +56,7 @@ setup(
         **{name: ['py.typed', 'models.json'] for name in PACKAGES},
         'model_zoo.app': ['templates/*', 'originals.json'],
         'model_zoo.tasks': ['data_sets.json'],
+        'model_zoo.operators': ['*.cc'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
             'originals/*/*.py',

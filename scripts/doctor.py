@@ -78,6 +78,19 @@ def _mxnet():
         yield 'optional', 'BLAS', f'{text}; MKL is faster', _install('mkl')
 
 
+def _operators():
+    """Yield whether the operators of training were built."""
+    from model_zoo import operators
+
+    path = operators.library_path()
+    if path is None:
+        yield 'optional', 'operators', 'no C++ compiler; training would be faster', 'install g++'
+    elif not os.path.exists(path):
+        yield 'optional', 'operators', 'not built; training is faster', 'zoo build-operators'
+    else:
+        yield 'ok', 'operators', path, ''
+
+
 def _files():
     """Yield the results of the checks of the cache and of its weights."""
     from model_zoo.pretrained import default_root, list_pretrained, places_of
@@ -123,7 +136,7 @@ def main(argv=None):
     print(f'gluon-transformer-zoo {model_zoo.__version__}, Python {platform.python_version()}')
     print(f'NumPy {_version("numpy")}')
     status = 0
-    for state, name, text, cure in (*_mxnet(), *_files(), *_engines()):
+    for state, name, text, cure in (*_mxnet(), *_operators(), *_files(), *_engines()):
         print(f'{state:<10}{name:<20}{text}')
         if cure:
             print(f'{"":<30}-> {cure}')

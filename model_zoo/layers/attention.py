@@ -5,6 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
+from .. import operators
 from .graphs import uses_standard_operators
 from .precision import Dense, MixedPrecision
 from .sequences import padding_of, positions_of
@@ -128,6 +129,17 @@ class SelfAttention(MixedPrecision, HybridBlock):
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
         if uses_standard_operators():
             return self._standard(F, x, mask)
+        self.qkv.gives_half = is_own = (
+            head_mask is None
+            and self.watch is None
+            and self._head_size % operators.LANES == 0
+            and self.has_own_operators(x)
+        )
+        if is_own:
+            rest = self.num_heads, self.dropout._rate
+            context, probabilities = operators.attention(F, self.qkv(x), mask, *rest)
+            by_head = F.reshape(probabilities, shape=(-1, self.num_heads, 0, 0), reverse=True)
+            return self._project(context), by_head
         return self._attend(F, self.qkv(x), mask, head_mask)
 
     def _attend(self, F, qkv, mask, head_mask):

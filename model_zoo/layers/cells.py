@@ -110,11 +110,16 @@ class FeedForward(HybridBlock):
             padded = ZeroPadded(initializer, 0, hidden_size)
             self.ffn_1 = Dense(inner, in_units=units, weight_initializer=padded, prefix='ffn_1_')
             self.activation = nn.HybridLambda(ACTIVATIONS[activation])
+            self._is_gelu = ACTIVATIONS[activation] is _gelu
             self.dropout = nn.Dropout(dropout) if dropout else None
             padded = ZeroPadded(initializer, 1, hidden_size)
             self.ffn_2 = Dense(units, in_units=inner, weight_initializer=padded, prefix='ffn_2_')
 
     def hybrid_forward(self, F, x):
+        is_own = self._is_gelu and self.dropout is None and self.ffn_1.has_own_operators(x)
+        self.ffn_1.gives_half = self.ffn_2.takes_half = is_own
+        if is_own:
+            return self.ffn_2(F.zoo_gelu(self.ffn_1(x)))
         x = self.activation(self.ffn_1(x))
         return self.ffn_2(x if self.dropout is None else self.dropout(x))
 
@@ -134,6 +139,11 @@ class Cell(HybridBlock):
 
     def after(self, x, attended):
         """Return the cell's output from its input and the attention's output."""
+        if not self.pre_norm and self.attention_norm.has_own_operators(x):
+            for norm in (self.attention_norm, self.ffn_norm):
+                norm.dropout_rate = self.dropout._rate
+            x = self.attention_norm(attended, x)
+            return self.ffn_norm(self.ffn(x), x)
         x = self.dropout(attended) + x  # in this order ONNX Runtime's optimizer finds every layer
         if self.pre_norm:
             return x + self.dropout(self.ffn(self.ffn_norm(x)))
@@ -159,6 +169,8 @@ class EncoderCell(Cell):
             self.dropout = nn.Dropout(config.dropout)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None, *others):
+        is_own = not self.pre_norm and self.attention_norm.has_own_operators(x)
+        self.attention.proj.gives_half = self.ffn.ffn_2.gives_half = is_own
         attended, probabilities = self.attention(self.before(x), mask, head_mask, *others)
         return self.after(x, attended), probabilities
 

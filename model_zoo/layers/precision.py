@@ -16,6 +16,7 @@ import numpy as np
 from mxnet.contrib import amp
 from mxnet.gluon import nn
 
+from .. import operators
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
 from ..mxnet_private import contexts_of
@@ -46,15 +47,19 @@ class MixedPrecision:
 
     precision = 'float32'
 
-    def fully_connected(self, F, x, weight, bias=None, **options):
-        """``FullyConnected`` in the block's precision."""
+    def fully_connected(
+        self, F, x, weight, bias=None, takes_half=False, gives_half=False, **options
+    ):
+        """``FullyConnected`` in the block's precision; its ends may stay in bfloat16."""
         arrays = [x, weight] if bias is None else [x, weight, bias]
         options['no_bias'] = bias is None
         if self.precision != 'bfloat16':
             return self.product(F, F.FullyConnected, *arrays, **options)
         # amp_cast, because Cast of bfloat16 isn't vectorized: it takes 30 times as long
-        arrays = [F.amp_cast(array, dtype=BFLOAT16) for array in arrays]
-        return F.amp_cast(F.FullyConnected(*arrays, **options), dtype='float32')
+        casts = arrays[1:] if takes_half else arrays
+        casts = [F.amp_cast(array, dtype=BFLOAT16) for array in casts]
+        product = F.FullyConnected(*([x, *casts] if takes_half else casts), **options)
+        return product if gives_half else F.amp_cast(product, dtype='float32')
 
     def product(self, F, operator, *arrays, **options):
         """Another matrix product, such as ``batch_dot``; these stay float32 in bfloat16."""
@@ -69,6 +74,15 @@ class MixedPrecision:
         arrays = [F.cast(array, dtype='float32') for array in arrays]
         return F.cast(operator(*arrays, **options), dtype='float16')
 
+    def has_own_operators(self, array):
+        """Return whether this is a training with `model_zoo.operators`, which were built."""
+        return (
+            operators.trains()
+            and self.precision in ('float32', 'bfloat16')
+            and self._on_cpu(array)
+            and operators.library() is not None
+        )
+
     def _on_cpu(self, array):
         """Return whether `array`, or in a graph the parameters, are on the CPU."""
         if isinstance(array, mx.nd.NDArray):
@@ -79,8 +93,12 @@ class MixedPrecision:
 class Dense(MixedPrecision, nn.Dense):
     """Gluon's Dense in the block's precision, on the last axis: it never flattens its input."""
 
+    #: whether the input is of bfloat16, and whether the output stays so, in this precision
+    takes_half = gives_half = False
+
     def hybrid_forward(self, F, x, weight, bias=None):
         options = {'num_hidden': self._units, 'flatten': False, 'name': 'fwd'}
+        options.update(takes_half=self.takes_half, gives_half=self.gives_half)
         result = self.fully_connected(F, x, weight, bias, **options)
         return result if self.act is None else self.act(result)
 
@@ -93,11 +111,19 @@ class LayerNorm(MixedPrecision, nn.LayerNorm):
 
     A graph that trains on a CPU has other operators with the same results, whose backward pass is
     faster; a graph for inference, and each exported one, has the operator LayerNorm.
+
+    Where it `has_own_operators`, a second input is a residual, to which the first one is added
+    after a dropout of the rate `dropout_rate`.
     """
 
-    def hybrid_forward(self, F, data, gamma, beta):
+    dropout_rate = 0.0
+
+    def hybrid_forward(self, F, data, residual=None, *, gamma, beta):
         is_usual = self._axis == -1 and self._center and self._scale
-        if trains() and is_usual and self.precision != 'float16' and self._on_cpu(data):
+        if is_usual and self.has_own_operators(data):
+            rest = self.dropout_rate, self._epsilon
+            return operators.norm(F, data, residual, gamma, beta, *rest)
+        if operators.trains() and is_usual and self.precision != 'float16' and self._on_cpu(data):
             return layer_norm(F, data, gamma, beta, self.gamma.shape[0], self._epsilon)
         options = {'axis': self._axis, 'eps': self._epsilon}
         return self.in_float32(F, F.LayerNorm, data, gamma, beta, **options)
@@ -111,7 +137,7 @@ class ScaleNorm(LayerNorm):
         self.params._params.pop(self._reg_params.pop('beta').name)
 
     def hybrid_forward(self, F, data, gamma):
-        return super().hybrid_forward(F, data, gamma, F.zeros_like(gamma))
+        return super().hybrid_forward(F, data, gamma=gamma, beta=F.zeros_like(gamma))
 
 
 def set_precision(block, dtype):
@@ -161,11 +187,6 @@ def _check_bfloat16(block):
     known = cpu_flags()
     if known and not {'avx512_bf16', 'amx_bf16'} & known:
         _warn_once('this CPU has no instructions for bfloat16: float32 is faster')
-
-
-def trains():
-    """Return whether operators are recorded for a training's backward pass."""
-    return mx.autograd.is_recording() and mx.autograd.is_training()
 
 
 def layer_norm(F, x, gamma, beta, units, epsilon):

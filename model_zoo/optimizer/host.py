@@ -11,6 +11,7 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
+from .. import operators
 from ..environment import used_processors
 from ..errors import InputError
 
@@ -68,6 +69,11 @@ def update_by_adam(updates, betas, bound=None):
     An update is the arrays (weight, gradient, mean, variance), the gradient's scale, and a `Step`;
     one whose scale is zero or isn't finite is skipped.
     """
+
+    if operators.library() is not None:
+        for views, (scale, step) in _usable(updates):
+            operators.update_by_adam(views, scale, step, betas, bound)
+        return
 
     def update(arrays, option, spare):
         (weight, grad, *moments), (scale, step) = arrays, option
@@ -148,6 +154,9 @@ def _direction(weight, moments, step, out, spare):
 
 def _sums_of_squares(views):
     # A sum of float32 over a large matrix loses digits: the pieces' sums are added as float64.
+    if operators.library() is not None:
+        return [operators.sum_of_squares(view) for view in views]
+
     def square(arrays, number, spare):
         return number, float(np.dot(arrays[0], arrays[0]))
 

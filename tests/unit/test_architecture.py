@@ -21,6 +21,7 @@ LEVELS = (
     {'registry'},  # which knows neither blocks nor families
     {'tokenization'},
     {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer', 'records'},
+    {'operators'},
     {'util'},
     {'environment', 'errors', 'families', 'mxnet_import', 'mxnet_private'},
 )
