@@ -1,7 +1,7 @@
 """Operators of our own for training on CPUs: ``operators.cc``, built on the machine that runs it.
 
-``zoo build-operators`` builds the library once. Without it, trainings run on MXNet's operators. Only
-graphs that train have the operators: none that is exported.
+``zoo build-operators`` builds the library once. Without it, trainings run on MXNet's operators.
+Only graphs that train have the operators: none that is exported.
 """
 
 import ctypes
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'operators.cc')
 _MXNET = os.path.dirname(mx.__file__)
 # -ffast-math would also change how the process treats tiny numbers
-_FLAGS = (
+_FLAGS = shlex.split(
     '-std=c++17 -O3 -march=native -fopenmp -shared -fPIC -w -fno-math-errno -fno-trapping-math '
     '-fno-signed-zeros -fassociative-math -freciprocal-math'
-).split()
+)
 #: the size of a head must be a multiple of this
 LANES = 16
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
@@ -83,10 +83,17 @@ def build():
 
 @functools.cache
 def library():
-    """Load the library into MXNet; None if it wasn't built, or if ``ZOO_OPERATORS`` is ``off``."""
-    path = None if os.environ.get('ZOO_OPERATORS') == 'off' else library_path()
-    if path is None or not os.path.exists(path):
-        return None
+    """Load the library into MXNet; None if it wasn't built.
+
+    The variable ``ZOO_OPERATORS`` may name another one, or be ``off``.
+    """
+    path = os.environ.get('ZOO_OPERATORS') or library_path()
+    return _load(path) if path and os.path.exists(path) else None
+
+
+@functools.cache
+def _load(path):
+    """Load a library into MXNet, which refuses to do it twice."""
     try:
         mx.library.load(path, verbose=False)
         loaded = ctypes.CDLL(path)
