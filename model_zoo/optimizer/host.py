@@ -69,7 +69,6 @@ def update_by_adam(updates, betas, bound=None):
     An update is the arrays (weight, gradient, mean, variance), the gradient's scale, and a `Step`;
     one whose scale is zero or isn't finite is skipped.
     """
-
     if operators.library() is not None:
         for views, (scale, step) in _usable(updates):
             operators.update_by_adam(views, scale, step, betas, bound)
