@@ -51,8 +51,8 @@ def library_path():
     None without a compiler.
     """
     try:
-        command = [*_compiler(), '--version']
-        version = subprocess.run(command, capture_output=True, check=True).stdout
+        command = [*_compiler(), '-v']
+        version = subprocess.run(command, capture_output=True, check=True).stderr
     except (OSError, subprocess.CalledProcessError):
         return None
     with open(_SOURCE, 'rb') as file:

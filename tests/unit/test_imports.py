@@ -53,7 +53,7 @@ import model_zoo
 rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_zoo.')}}
 assert rooms == {{
     'checkpoint', 'environment', 'errors', 'families', 'mxnet_import', 'mxnet_private', 'opening',
-    'optimizer', 'pretrained',
+    'operators', 'optimizer', 'pretrained',
     'registry', 'tokenization', 'util', 'zoo',
 }}, rooms
 assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)
