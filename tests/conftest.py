@@ -20,6 +20,8 @@ import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 
 # no test asks the hub but those that set up one of their own
 os.environ['HF_HUB_OFFLINE'] = '1'
+# stored figures are those of MXNet's operators: `ZOO_OPERATORS= make test` takes what was built
+os.environ.setdefault('ZOO_OPERATORS', 'off')
 
 #: megabytes in use after each collection
 KEPT = [0]

@@ -19,11 +19,11 @@ import gluonnlp
 import mxnet as mx
 import numpy as np
 
-from ..environment import cpu_flags
+from ..environment import blas, cpu_flags
 from ..errors import InputError
 from ..util.files import make_writable_dir
 
-__all__ = ['build', 'library', 'library_path']
+__all__ = ['build', 'kernels', 'library', 'library_path']
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +105,11 @@ def _load(path):
     loaded.zoo_adam.restype = None
     loaded.zoo_adam.argtypes = [*[_ADDRESS] * 4, _COUNT, *[_NUMBER] * 10]
     return loaded
+
+
+def kernels():
+    """Return what computes a training on a CPU; another one rounds differently."""
+    return f'{blas()}, {"own" if library() else "MXNet"} operators'
 
 
 def sum_of_squares(view):

@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 from ..errors import InputError
+from ..operators import kernels
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Job:
             flags['batch_size'] = None  # nothing depends on it
         defaults = {**settings.defaults(), 'gpus': 1, 'class_names': described.get('class_names')}
         return cls(
-            {**flags, **described, 'gpus': gpus},
+            {**flags, **described, 'gpus': gpus, 'kernels': kernels()},
             settings.marked('size'),
             (*settings.marked('number'), 'gpus') if draws_updates else (),
             settings.marked('total'),
@@ -77,6 +78,12 @@ class Job:
         old = {self.aliases[name]: saved[name] for name in saved if name in self.aliases}
         saved = {**self.defaults, **old, **saved}
         saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
+        computed = saved.pop('kernels', None)
+        if computed not in (None, current.get('kernels')):
+            logger.info(
+                'resuming with %s, not %s: the result may differ', current['kernels'], computed
+            )
+        current = {name: value for name, value in current.items() if name != 'kernels'}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:
             left_out = {*self.totals, 'warmup_ratio'}
