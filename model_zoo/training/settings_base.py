@@ -211,7 +211,8 @@ class Settings:
 
     def is_given(self, name):
         """Return whether the caller has given a field a value; None and False switch nothing on."""
-        return name in self.given and vars(self)[name] not in (None, False)
+        value = vars(self)[name]
+        return name in self.given and value is not None and value is not False
 
     def copy(self, **changes):
         """Return settings with other values of some fields, which are checked, and given."""
