@@ -9,6 +9,7 @@ As a command::
 The flags are the same as in GluonNLP's scripts/bert/export.py.
 """
 
+import json
 import logging
 import math
 import os
@@ -117,7 +118,8 @@ def main(argv=None):
         examples = make_examples(block, length)
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
         names = [f'data{i}' for i in range(sum(each is not None for each in examples))]
-        code = f'mxnet.gluon.SymbolBlock.imports({paths[0]!r}, {names}, {paths[1]!r})'
+        given = ', '.join(map(json.dumps, (paths[0], names, paths[1])))
+        code = f'mxnet.gluon.SymbolBlock.imports({given})'
         usage = f'python -c {shlex.quote(f"import model_zoo, mxnet; print({code})")}'
     if args.format != 'symbol':
         tokenizer = command.find_tokenizer(args, block, located)

@@ -14,9 +14,27 @@ from ..errors import InputError
 logger = logging.getLogger(__name__)
 
 
+#: fields of rows that have their texts
+_TEXTS = 'words', 'texts', 'context', 'endings', 'text'
+
+
 def hold_out(rows, count, seed=0):
-    """Split rows at random, but always in the same way: the remaining and the held-out rows."""
-    return part_rows(rows, set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist()))
+    """Split rows at random, but always in the same way: the remaining and the held-out rows.
+
+    Rows of equal texts stay on one side, unless all are equal.
+    """
+    keys = [repr([getattr(row, name, None) for name in _TEXTS]) for row in rows]
+    if len(set(keys)) == 1:
+        keys = range(len(rows))
+    groups, held = collections.defaultdict(list), []
+    for number, key in enumerate(keys):
+        groups[key].append(number)
+    for number in np.random.RandomState(seed).permutation(len(rows)):
+        group = groups[keys[number]]
+        if len(held) < count and len(held) + len(group) < len(rows):
+            held += group
+            groups[keys[number]] = []
+    return part_rows(rows, set(held))
 
 
 def stratified(labels, texts, share, seed=0):
@@ -102,7 +120,8 @@ def warn_if_alike(labels):
         spellings[''.join(label.split()).casefold()].append(label)
     for names in spellings.values():
         if len(names) > 1:
-            logger.warning('labels that differ only in case or blanks: %s', listed(names))
+            text = 'labels that differ only in case or blanks: %s; `labels` can join them'
+            logger.warning(text, listed(names))
 
 
 def warn_of_rows(labels, dev_labels, texts):

@@ -22,6 +22,7 @@ from model_zoo.tasks.choice import (
     read_story_cloze,
     read_swag,
 )
+from model_zoo.tasks.tagging import Sentence
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -180,6 +181,9 @@ def test_the_same_examples_are_held_out():
     assert (kept, held) == hold_out(list(range(50)), 10)
     assert len(held) == 10 and held == sorted(held) and held != list(range(40, 50))
     assert sorted(kept + held) == list(range(50))
+    rows = [Sentence([text], None, line) for line, text in enumerate('abcab' * 4)]
+    kept, held = ({each.words[0] for each in part} for part in hold_out(rows, 4))
+    assert kept and held and not kept & held
 
 
 LONG = [
