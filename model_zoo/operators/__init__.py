@@ -29,10 +29,11 @@ logger = logging.getLogger(__name__)
 
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'operators.cc')
 _MXNET = os.path.dirname(mx.__file__)
-# -ffast-math would also change how the process treats tiny numbers
+# -ffast-math would also change how the process treats tiny numbers; without -Bsymbolic the library
+# would take names of Horovod's, which is built from the same headers, and crash
 _FLAGS = shlex.split(
-    '-std=c++17 -O3 -march=native -fopenmp -shared -fPIC -w -fno-math-errno -fno-trapping-math '
-    '-fno-signed-zeros -fassociative-math -freciprocal-math'
+    '-std=c++17 -O3 -march=native -fopenmp -shared -fPIC -Wl,-Bsymbolic -w -fno-math-errno '
+    '-fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math'
 )
 #: the size of a head must be a multiple of this
 LANES = 16

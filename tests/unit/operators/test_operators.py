@@ -278,3 +278,9 @@ def test_a_compiler_is_needed(monkeypatch):
     assert operators.library_path() is None
     with pytest.raises(InputError, match='CXX'):
         operators.build()
+
+
+def test_it_loads_beside_horovod(path):
+    pytest.importorskip('horovod.mxnet')
+    program = f'import model_zoo, mxnet, horovod.mxnet; mxnet.library.load({path!r})'
+    assert subprocess.run([sys.executable, '-c', program]).returncode == 0
