@@ -297,7 +297,9 @@ class Trainer(Callback):
         seconds = time.perf_counter() - started
         description = describe_training(self)
         self._results = {'data': described, **task.results(), 'description': description}
-        self._results['baselines'] = self._compare()
+        simpler = self._compare()
+        if any(simpler.values()):
+            self._results['baselines'] = simpler
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         more = {'class_names': task.labels and list(task.labels), **task.job(described['train'])}

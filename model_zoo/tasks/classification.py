@@ -277,8 +277,9 @@ class ClassificationTask(Task):
             name, predictions = predict_from_words(texts, self.numbers(train.rows), others)
             if predictions is not None:
                 found[name] = target.measure(labels, predictions)
-        is_new = settings.method == 'linear' or settings.from_scratch or target.takes_several
-        if count <= FEW_ROWS and isinstance(model, ZooBlock) and not is_new:
+        left_out = settings.method == 'linear', settings.from_scratch, settings.dtype == 'float16'
+        is_fit = isinstance(model, ZooBlock) and not (target.takes_several or any(left_out))
+        if count <= FEW_ROWS and is_fit:
             weight, bias, _ = self._fit_head(self._vectors(model, train), train)
             outputs = self._vectors(model, dev) @ weight.T + bias
             found['frozen encoder (method linear)'] = target.scores(labels, outputs)
