@@ -23,8 +23,6 @@ from ..environment import blas, cpu_flags
 from ..errors import InputError
 from ..util.files import make_writable_dir
 
-__all__ = ['build', 'kernels', 'library', 'library_path']
-
 logger = logging.getLogger(__name__)
 
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'operators.cc')

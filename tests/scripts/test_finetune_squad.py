@@ -29,7 +29,7 @@ def test_results_and_files(trained, data):
     best = results['best']
     assert best['parameters'] == f'model_bert_squad_{best["epoch"] - 1}.params'
     log = (trained / 'log_squad.txt').read_text()
-    assert 'dev: exact' in log and 'train: 400 questions' in log
+    assert 'dev: f1' in log and 'train: 400 questions' in log
 
 
 def test_answers_are_those_that_were_scored(trained, data):

@@ -25,7 +25,7 @@ RATES = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
 needs_compiler = pytest.mark.skipif(not shutil.which('c++'), reason='no C++ compiler')
 
 
-@pytest.fixture(scope='session')  # a process loads one library: MXNet crashes at another
+@pytest.fixture(scope='session')
 def path(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('MXNET_HOME', str(tmp_path_factory.mktemp('home')))
