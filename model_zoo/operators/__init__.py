@@ -87,7 +87,7 @@ def library():
     The variable ``ZOO_OPERATORS`` may name another one, or be ``off``.
     """
     path = os.environ.get('ZOO_OPERATORS') or library_path()
-    return _load(path) if path and os.path.exists(path) else None
+    return _load(path) if path not in (None, 'off') and os.path.exists(path) else None
 
 
 @functools.cache

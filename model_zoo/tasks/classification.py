@@ -257,6 +257,7 @@ class ClassificationTask(Task):
         """Return the vectors of a set by the model's encoder, float32."""
         encoder = family_of_class(type(model)).block_class('sentence_embedding')
         encoder = encoder(model.base, pooling=model.pooling or 'mean')
+        encoder.cast(model.precision)
         return self.predict(functools.partial(self.forward, encoder), data).astype(np.float32)
 
     def _fit_head(self, vectors, data):
@@ -277,9 +278,8 @@ class ClassificationTask(Task):
             name, predictions = predict_from_words(texts, self.numbers(train.rows), others)
             if predictions is not None:
                 found[name] = target.measure(labels, predictions)
-        left_out = settings.method == 'linear', settings.from_scratch, settings.dtype == 'float16'
-        is_fit = isinstance(model, ZooBlock) and not (target.takes_several or any(left_out))
-        if count <= FEW_ROWS and is_fit:
+        is_new = settings.method == 'linear' or settings.from_scratch or target.takes_several
+        if count <= FEW_ROWS and isinstance(model, ZooBlock) and not is_new:
             weight, bias, _ = self._fit_head(self._vectors(model, train), train)
             outputs = self._vectors(model, dev) @ weight.T + bias
             found['frozen encoder (method linear)'] = target.scores(labels, outputs)

@@ -201,3 +201,12 @@ def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(folder, caplo
     train(folder)
     assert 'only 4 updates' in caplog.text
     assert '16 of 16 texts of the dev set are in the training set' in caplog.text
+
+
+def test_a_frozen_encoder_of_float16(folder):
+    given = folder, 'text-classification', TICKETS, TICKETS
+    losses = [
+        model_zoo.finetune(*given, method='linear', dtype=dtype).scores['loss']
+        for dtype in ('float32', 'float16')
+    ]
+    assert losses[1] == pytest.approx(losses[0], abs=0.02)
