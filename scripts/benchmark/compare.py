@@ -4,8 +4,8 @@
     python scripts/benchmark/compare.py training --checkout ../before
 
 ``forward``
-    BERT with random weights. As peers, ONNX Runtime and OpenVINO run files made of transformers'
-    model.
+    An encoder of ``--family`` with random weights. As peers, ONNX Runtime and OpenVINO run files
+    made of transformers' model.
 ``vectors``
     Mean vectors of the sentences of ``--file``, normalized, with the weights of the folder
     ``--model``.
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from harness import Case, Contender, measure, rows_of, rst_table, run_apart, threads
-from inputs import bert_flops, read_sentences
+from inputs import FAMILIES, bert_flops, read_sentences
 
 from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
@@ -95,7 +95,8 @@ def parse_arguments(argv=None):
     add('--rounds', type=int, default=10, help='turns of each contender')
     add('--seconds', type=float, default=60, help='limit for one case')
     add('--shapes', help='batch x length, such as 8x128; for generation, of the prompts')
-    add('--layers', type=int, default=12)
+    add('--family', default='bert', choices=FAMILIES, help='for forward')
+    add('--layers', type=int, default=12, help='22 in the base model of ModernBERT')
     add('--units', type=int, default=768, help="BERT's")
     add('--vocab_size', type=int, default=50257, help="GPT-2's")
     add('--new_tokens', type=int, default=128, help='for generation')
@@ -127,7 +128,9 @@ def contenders(args):
         for engine, (needs, precisions) in ENGINES.items()
     ]
     if args.work == 'training':
-        ours = [Kind('ours,', make, (), (*HALF, 'float16'))]
+        names = {'ours,': '', "ours, MXNet's operators,": 'off'}
+        precisions = (*HALF, 'float16')
+        ours = [Kind(name, make, (), precisions, {'operators': names[name]}) for name in names]
     here = [
         Contender(f'{name} {precision}', make, needs, {**arguments, 'precision': precision})
         for kinds in (ours, PEERS[args.work])
@@ -157,7 +160,7 @@ def cases(args):
     shapes = [tuple(map(int, shape.split('x'))) for shape in text.split(',')]
     if args.work == 'generation':
         work, unit = lambda batch, _: batch * args.new_tokens, 'tokens/s'
-    elif args.work == 'training':
+    elif args.work == 'training' or args.family != 'bert':
         work, unit = lambda batch, length: batch * length, 'tokens/s'
     else:
         work, unit = lambda *shape: bert_flops(args, *shape) / 1e9, 'GF/s'
@@ -196,6 +199,9 @@ def run(args):
         args.classifier = os.path.join(args.folder, 'classifier')
         if args.work == 'generation' and not os.path.isdir(args.gpt2):
             run_apart('gluon:write_gpt2', args)
+        args.encoder = os.path.join(args.folder, f'{args.family}-{args.layers}-{args.units}')
+        if args.work == 'forward' and args.family != 'bert' and not os.path.isdir(args.encoder):
+            run_apart('pytorch:write_encoder', args)
         if args.work == 'serving':
             run_apart('gluon:write_classifier', args)
         # a forward pass or a step is short; another one before it warms the caches

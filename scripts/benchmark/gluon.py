@@ -22,12 +22,16 @@ def _engine(options, block, engine, precision):
 
 
 def forward(options, engine, precision):
-    """Run BERT with random weights."""
+    """Run BERT with random weights, or transformers' encoder of another family."""
     from bert import BertConfig, BertModel
+    from model_zoo import open_model
 
-    block = BertModel(BertConfig(**bert_sizes(options)))
-    mx.random.seed(0)
-    block.initialize()
+    if options.family == 'bert':
+        block = BertModel(BertConfig(**bert_sizes(options)))
+        mx.random.seed(0)
+        block.initialize()
+    else:
+        block = open_model(options.encoder, tokenizer=False).block
     made = _engine(options, block, engine, precision)
 
     def prepare(shape):
@@ -90,8 +94,9 @@ def write_classifier(options):
     block.save_pretrained(options.classifier, tokenizer, format='huggingface')
 
 
-def training(options, precision):
-    """Train a step as this project's scripts do."""
+def training(options, precision, operators):
+    """Train a step as this project's scripts do; `operators` is ``ZOO_OPERATORS``."""
+    os.environ['ZOO_OPERATORS'] = operators
     from bert import BertConfig, BertForSequenceClassification
     from model_zoo.training import Updater, Workers
 

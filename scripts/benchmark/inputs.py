@@ -5,6 +5,22 @@ import itertools
 import numpy as np
 
 VOCAB_SIZE = 30522  # BERT's
+#: `--family` -> what its base model has beside `bert_sizes`
+FAMILIES = {
+    'bert': {},
+    'mpnet': {},
+    'albert': {},
+    'modernbert': {'intermediate_size': 1152},
+    'deberta-v2': {
+        'pos_att_type': ['p2c', 'c2p'],
+        'position_biased_input': False,
+        'type_vocab_size': 0,
+        'position_buckets': 256,
+        'norm_rel_ebd': 'layer_norm',
+        'vocab_size': 128100,
+        **dict.fromkeys(['relative_attention', 'share_att_key'], True),
+    },
+}
 
 
 def bert_sizes(options):
@@ -26,10 +42,11 @@ def make_batch(shape):
     return words, np.zeros_like(words), np.full((batch,), length)
 
 
-def bert_feed(shape):
+def bert_feed(shape, family='bert'):
     """Return the same as transformers' inputs."""
     words, types, _ = make_batch(shape)
-    return {'input_ids': words, 'attention_mask': np.ones_like(words), 'token_type_ids': types}
+    types = {} if family in ('mpnet', 'modernbert') else {'token_type_ids': types}
+    return {'input_ids': words, 'attention_mask': np.ones_like(words), **types}
 
 
 def prompts(shape, vocab_size):

@@ -2,28 +2,37 @@
 
 import torch
 from harness import threads
-from inputs import bert_feed, bert_sizes, labels, prompts, read_sentences
+from inputs import FAMILIES, bert_feed, bert_sizes, labels, prompts, read_sentences
 
 torch.set_num_threads(threads())
 
 
-def bert(options):
-    """Return transformers' BERT with random weights."""
+def encoder(options):
+    """Return transformers' encoder with random weights."""
     import transformers
 
-    return transformers.BertModel(transformers.BertConfig(**bert_sizes(options))).eval()
+    sizes = {**bert_sizes(options), **FAMILIES[options.family]}
+    config = transformers.AutoConfig.for_model(options.family, **sizes)
+    torch.manual_seed(0)
+    return transformers.AutoModel.from_config(config).eval()
+
+
+def write_encoder(options):
+    """Write the encoder that this project opens, too."""
+    encoder(options).save_pretrained(options.encoder)
 
 
 def forward(options, precision):
-    """Run transformers' BERT."""
-    model = bert(options)
+    """Run transformers' encoder."""
+    model = encoder(options)
     if precision == 'int8':
         model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, torch.qint8)
     elif precision == 'bfloat16':
         model = model.bfloat16()
 
     def prepare(shape):
-        feed = {name: torch.from_numpy(array) for name, array in bert_feed(shape).items()}
+        feed = bert_feed(shape, options.family)
+        feed = {name: torch.from_numpy(array) for name, array in feed.items()}
 
         @torch.inference_mode()
         def call():

@@ -7,11 +7,12 @@ from inputs import bert_feed
 
 
 def write_onnx(options, path):
-    """Write transformers' BERT as torch exports it."""
+    """Write transformers' encoder as torch exports it."""
     import torch
-    from pytorch import bert
+    from pytorch import encoder
 
-    model, names = bert(options), list(bert_feed((2, 8)))
+    feed = bert_feed((2, 8), options.family)
+    model, names = encoder(options), list(feed)
 
     class Positional(torch.nn.Module):  # the exporter can't pass inputs by name
         def __init__(self):
@@ -20,29 +21,31 @@ def write_onnx(options, path):
 
         def forward(self, *arrays):
             outputs = self.model(**dict(zip(names, arrays)))
-            return outputs.last_hidden_state, outputs.pooler_output
+            return outputs.to_tuple()[:2]
 
-    arrays = tuple(map(torch.from_numpy, bert_feed((2, 8)).values()))
+    arrays = tuple(map(torch.from_numpy, feed.values()))
     axes = {name: {0: 'batch', 1: 'length'} for name in names}
     options = {'dynamic_axes': axes, 'opset_version': 17, 'dynamo': False}
-    options.update(input_names=names, output_names=['sequence', 'pooled'])
+    options.update(input_names=names)
     torch.onnx.export(Positional().eval(), arrays, path, **options)
 
 
 def write_openvino(options, path):
-    """Write transformers' BERT as OpenVINO's own converter makes it."""
+    """Write transformers' encoder as OpenVINO's own converter makes it."""
     import openvino
     import torch
-    from pytorch import bert
+    from pytorch import encoder
 
-    example = {name: torch.from_numpy(array) for name, array in bert_feed((2, 8)).items()}
-    model = openvino.convert_model(bert(options), example_input=example)
+    feed = bert_feed((2, 8), options.family)
+    example = {name: torch.from_numpy(array) for name, array in feed.items()}
+    model = openvino.convert_model(encoder(options), example_input=example)
     openvino.save_model(model, path, compress_to_fp16=False)
 
 
 def _file(options, write, suffix):
     """Return the path of a file; a separate process makes it if it is missing."""
-    path = os.path.join(options.folder, f'transformers-{options.layers}-{options.units}{suffix}')
+    name = f'transformers-{options.family}-{options.layers}-{options.units}{suffix}'
+    path = os.path.join(options.folder, name)
     if not os.path.exists(path):
         run_apart(f'runtimes:{write}', options, path=path)
     return path
@@ -61,7 +64,7 @@ def onnxruntime(options, precision):
     session = onnxruntime.InferenceSession(path, settings, providers=['CPUExecutionProvider'])
 
     def prepare(shape):
-        feed = bert_feed(shape)
+        feed = bert_feed(shape, options.family)
         return lambda: session.run(None, feed) and None
 
     return prepare
@@ -77,7 +80,7 @@ def openvino(options, precision):
     request = model.create_infer_request()
 
     def prepare(shape):
-        feed = bert_feed(shape)
+        feed = bert_feed(shape, options.family)
         return lambda: request.infer(feed, share_inputs=True) and None
 
     return prepare
