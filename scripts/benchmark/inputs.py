@@ -9,7 +9,7 @@ VOCAB_SIZE = 30522  # BERT's
 FAMILIES = {
     'bert': {},
     'mpnet': {},
-    'albert': {},
+    'albert': {'vocab_size': VOCAB_SIZE},
     'modernbert': {'intermediate_size': 1152},
     'deberta-v2': {
         'pos_att_type': ['p2c', 'c2p'],
@@ -45,7 +45,7 @@ def make_batch(shape):
 def bert_feed(shape, family='bert'):
     """Return the same as transformers' inputs."""
     words, types, _ = make_batch(shape)
-    types = {} if family in ('mpnet', 'modernbert') else {'token_type_ids': types}
+    types = {'token_type_ids': types} if family in ('bert', 'albert') else {}
     return {'input_ids': words, 'attention_mask': np.ones_like(words), **types}
 
 
