@@ -4,26 +4,8 @@ import glob
 import os
 
 from ..errors import InputError
-from ..training.settings import (
-    BackendSettings,
-    BatchTokensSettings,
-    Count,
-    DeploySettings,
-    DeviceSettings,
-    FileSettings,
-    FinetuneSettings,
-    InferenceSettings,
-    ModelSettings,
-    OptimizerSettings,
-    OutputSettings,
-    ScheduleSettings,
-    SetSettings,
-    Settings,
-    TrainingSettings,
-    lower_case,
-    setting,
-    token_limit,
-)
+from ..training import settings as base
+from ..training.settings import Count, lower_case, setting, token_limit
 from ..util.choices import POOLINGS
 
 __all__ = [
@@ -46,7 +28,9 @@ LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': (
 NUM_BUCKETS = 10
 
 
-class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=5e-5):
+class ClassificationSettings(
+    base.DeploySettings, base.FinetuneSettings, base.FileSettings, lr=5e-5
+):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
@@ -99,7 +83,7 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
                 raise InputError(f'linear and `{other}` exclude each other', field='method')
 
 
-class ChoiceSettings(FileSettings, FinetuneSettings, lr=5e-5, seed=42):
+class ChoiceSettings(base.FileSettings, base.FinetuneSettings, lr=5e-5, seed=42):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
     max_length: int = token_limit(128)
@@ -107,12 +91,12 @@ class ChoiceSettings(FileSettings, FinetuneSettings, lr=5e-5, seed=42):
 
 
 class StorySettings(
-    SetSettings,
-    InferenceSettings,
-    ModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    ScheduleSettings,
+    base.SetSettings,
+    base.InferenceSettings,
+    base.ModelSettings,
+    base.BatchTokensSettings,
+    base.BackendSettings,
+    base.ScheduleSettings,
     model='gpt_12_768_12',
     optimizer='openaiadam',
     batch_size=8,
@@ -135,8 +119,8 @@ EPSILONS = {'adam': 1e-8}
 
 
 class SquadSettings(
-    DeploySettings,
-    FinetuneSettings,
+    base.DeploySettings,
+    base.FinetuneSettings,
     dev_batch_size=24,
     lr=5e-5,
     epsilon=None,
@@ -171,7 +155,7 @@ class SquadSettings(
 
 
 class TaggingSettings(
-    FileSettings, FinetuneSettings, lr=5e-5, epochs=4, dev_batch_size=32, seed=13531
+    base.FileSettings, base.FinetuneSettings, lr=5e-5, epochs=4, dev_batch_size=32, seed=13531
 ):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
@@ -195,7 +179,12 @@ class TaggingSettings(
 
 
 class SentenceSettings(
-    FileSettings, FinetuneSettings, lr=2e-5, dev_batch_size=32, epochs=1, model='bert_6_384_12'
+    base.FileSettings,
+    base.FinetuneSettings,
+    lr=2e-5,
+    dev_batch_size=32,
+    epochs=1,
+    model='bert_6_384_12',
 ):
     """Settings of a sentence encoder."""
 
@@ -212,10 +201,10 @@ class SentenceSettings(
 
 
 class LanguageModelSettings(
-    SetSettings,
-    ModelSettings,
-    BackendSettings,
-    ScheduleSettings,
+    base.SetSettings,
+    base.ModelSettings,
+    base.BackendSettings,
+    base.ScheduleSettings,
     optimizer='openaiadam',
     batch_size=8,
     lr=2.5e-4,
@@ -249,7 +238,7 @@ class LanguageModelSettings(
         return values
 
 
-class SampleSettings(Settings):
+class SampleSettings(base.Settings):
     """Settings for making samples from a text."""
 
     title = 'samples that are made from a text'
@@ -272,11 +261,11 @@ def _samples_in(path):
 
 class MaskedLMSettings(
     SampleSettings,
-    SetSettings,
-    ModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    TrainingSettings,
+    base.SetSettings,
+    base.ModelSettings,
+    base.BatchTokensSettings,
+    base.BackendSettings,
+    base.TrainingSettings,
     model='bert_12_768_12',
     dev_batch_size=32,
     seed=42,
@@ -300,12 +289,12 @@ class MaskedLMSettings(
 
 class PretrainingSettings(
     SampleSettings,
-    ModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    OptimizerSettings,
-    OutputSettings,
-    DeviceSettings,
+    base.ModelSettings,
+    base.BatchTokensSettings,
+    base.BackendSettings,
+    base.OptimizerSettings,
+    base.OutputSettings,
+    base.DeviceSettings,
     model='bert_12_768_12',
     max_length=512,
     max_predictions_per_seq=80,

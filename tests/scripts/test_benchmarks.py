@@ -1,6 +1,5 @@
-"""scripts/benchmark/: turns of toys in processes of their own, our contenders, and the table."""
+"""scripts/benchmark/: turns of toys in processes of their own, and our contenders."""
 
-import json
 import shutil
 import sys
 import types
@@ -89,11 +88,3 @@ def test_failures_are_errors(harness, name):
     toy, case = harness.Contender('toy', f'toys:{name}'), harness.Case('once', 1, 1)
     with pytest.raises(harness.WorkerError):
         harness.measure([toy], [case], OPTIONS)
-
-
-def test_the_table_of_speed_is_that_of_the_file(compare):
-    """As --table and --page have written it."""
-    path = ROOT / 'scripts' / 'benchmark' / 'speed.json'
-    table = json.loads(path.read_text('utf-8'))['processors']['amx']
-    page = (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
-    assert '\n'.join(compare.speed_lines(table)) in page
