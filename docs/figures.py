@@ -4,8 +4,8 @@
 
 Scores are in docs/recipe_results.json, by recipe and metric, one for each seed; times are in
 docs/figures.json and scripts/benchmark/speed.json, and pretrained weights in the catalogue. A table
-stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is out
-of date.
+stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is
+out of date.
 """
 
 import itertools

@@ -1,7 +1,6 @@
-"""scripts/benchmark/: turns of toys in processes of their own, and our contenders."""
+"""scripts/benchmark/: turns of toys, each in its process."""
 
 import shutil
-import sys
 import types
 
 import pytest
@@ -45,14 +44,6 @@ def harness(tmp_path, monkeypatch):
     harness = load_script('harness', tmp_path)
     monkeypatch.setattr(harness, 'PAUSE', 0)
     return harness
-
-
-@pytest.fixture
-def compare(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    yield load_script('compare', FOLDER)
-    for name in ('harness', 'inputs'):
-        sys.modules.pop(name, None)
 
 
 OPTIONS = types.SimpleNamespace(rounds=3, seconds=60)
