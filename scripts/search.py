@@ -48,10 +48,8 @@ def main(argv=None):
 
     built = embedding.digest(args.pooling, args.prompt)
     vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), built, not args.no_cache)
-    asked, similarity = (
-        list(embed(queries, args.query_prompt)),
-        embedding.similarity_of(args.pooling),
-    )
+    asked = list(embed(queries, args.query_prompt))
+    similarity = embedding.similarity_of(args.pooling)
     numbers, found = nearest(asked, vectors, args.top_k, similarity)
 
     def records():

@@ -67,9 +67,7 @@ class DecoderBlock(AttentionBlock):
             flat = math.prod(rows)
             heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
             shapes = [(2, flat, count, before, config.head_size) for count in heads]
-            makers['past'] = lambda: [
-                random.standard_normal(shape).astype('float32') for shape in shapes
-            ]
+            makers['past'] = lambda: [random.standard_normal(s).astype('float32') for s in shapes]
         return makers
 
     def set_num_special_tokens(self, num_special_tokens):

@@ -162,11 +162,8 @@ def write_safetensors(path, tensors):
     An array with several names, which is tied, is written by the first, as transformers does.
     """
     first = {id(array): name for name, array in reversed(tensors.items())}
-    tensors = {
-        name: np.ascontiguousarray(array)
-        for name, array in tensors.items()
-        if first[id(array)] == name
-    }
+    kept = (item for item in tensors.items() if first[id(item[1])] == item[0])
+    tensors = {name: np.ascontiguousarray(array) for name, array in kept}
     problem = f'{path!r} cannot hold these tensors'
     with reporting(problem, errors=safetensors.SafetensorError):
         content = safetensors.numpy.save(tensors, {'format': 'pt'})

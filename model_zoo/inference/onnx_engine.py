@@ -177,11 +177,9 @@ class OnnxRuntimeEngine(OnnxEngine):
         options.log_severity_level = 3
         providers = ['CPUExecutionProvider']
         self.session = onnxruntime.InferenceSession(self.path, options, providers=providers)
-        inputs = {
-            each.name: Port(tuple(each.shape), _dtype(each.type))
-            for each in self.session.get_inputs()
-        }
-        return inputs, [tensor.name for tensor in self.session.get_outputs()]
+        inputs = self.session.get_inputs()
+        ports = {each.name: Port(tuple(each.shape), _dtype(each.type)) for each in inputs}
+        return ports, [tensor.name for tensor in self.session.get_outputs()]
 
     def run(self, words, token_types, valid_length):
         feed = self.feed(words, token_types, valid_length)

@@ -30,9 +30,8 @@ def save(model, path):
     model = copy.deepcopy(model) if external else model  # which would lose its weights
     location = f'{os.path.basename(path)}_data'
     with reporting(f'cannot write {path!r}'):
-        onnx.save_model(
-            model, path, save_as_external_data=external, location=location, size_threshold=_SMALL
-        )
+        options = {'location': location, 'size_threshold': _SMALL}
+        onnx.save_model(model, path, save_as_external_data=external, **options)
     if not external:
         return [path]
     onnx.checker.check_model(path)  # `to_onnx` couldn't
@@ -311,10 +310,8 @@ def _folded(symbol, nodes, heads, params):
     outputs = [node for node in symbol.get_internals() if node.name in made]
     if outputs:
         group = mx.sym.Group(outputs)
-        arrays = {
-            name: mx.nd.array(params[name], dtype=params[name].dtype)
-            for name in group.list_arguments()
-        }
+        given = ((name, params[name]) for name in group.list_arguments())
+        arrays = {name: mx.nd.array(array, dtype=array.dtype) for name, array in given}
         with without_subgraphs(), mx.autograd.pause():
             values = group.eval(mx.cpu(), **arrays)
         for output, value in zip(outputs, values):

@@ -80,9 +80,8 @@ class Job:
         saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
         computed = saved.pop('kernels', None)
         if computed not in (None, current.get('kernels')):
-            logger.info(
-                'resuming with %s, not %s: the result may differ', current['kernels'], computed
-            )
+            problem = 'resuming with %s, not %s: the result may differ'
+            logger.info(problem, current['kernels'], computed)
         current = {name: value for name, value in current.items() if name != 'kernels'}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:

@@ -118,9 +118,5 @@ def _details(written, seed):
 
 
 def _token(written):
-    return {
-        'id': written.token,
-        'text': written.text,
-        'logprob': written.log_prob,
-        'special': False,
-    }
+    of_both = {'id': written.token, 'text': written.text}
+    return {**of_both, 'logprob': written.log_prob, 'special': False}

@@ -77,11 +77,8 @@ def _complete(service, meter, content):
 
     def usage():
         prompt, written = sum(map(len, job.prompts)), sum(map(len, job.written))
-        return {
-            'prompt_tokens': prompt,
-            'completion_tokens': written,
-            'total_tokens': prompt + written,
-        }
+        total = prompt + written
+        return {'prompt_tokens': prompt, 'completion_tokens': written, 'total_tokens': total}
 
     def finish(outputs):
         texts, ends = [text.text for text in job.texts], [each[-1].finish for each in job.written]
