@@ -104,10 +104,8 @@ class Generator:
         known = self._tokenizer.vocab.token_to_idx
         ids = [known[text]] if text in known else self._tokenizer.encode(text)
         if len(ids) != 1:
-            raise InputError(
-                f'{text!r} is {len(ids)} tokens of this model, and must be a single one',
-                field='stop',
-            )
+            problem = f'{text!r} is {len(ids)} tokens of this model, and must be a single one'
+            raise InputError(problem, field='stop')
         return ids[0]
 
     def _stream(self, prompt, *numbers):

@@ -232,11 +232,8 @@ class RelativeCell(Cell):
         super().__init__(prefix=prefix)
         self.pre_norm = config.pre_lnorm
         sizes, (initializer, _) = (config.d_model, config.d_inner), initializers(config)
-        norm = {
-            'epsilon': config.layer_norm_epsilon,
-            'in_channels': config.d_model,
-            'gamma_initializer': NormalAroundOne(config.init_std),
-        }
+        norm = {'epsilon': config.layer_norm_epsilon, 'in_channels': config.d_model}
+        norm['gamma_initializer'] = NormalAroundOne(config.init_std)
         with self.name_scope():
             self.attention = RelativeAttention(config, biases, prefix='attention_')
             self.attention_norm = LayerNorm(**norm)

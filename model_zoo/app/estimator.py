@@ -86,13 +86,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(given.get('class_weights'), dict):
             weights = given['class_weights'].items()
             given['class_weights'] = {numbers.get(name, name): weight for name, weight in weights}
-        trained = finetune(
-            self.model,
-            'text-classification',
-            [(*row, str(label)) for row, label in zip(texts, labels)],
-            labels=list(numbers.values()),
-            **given,
-        )
+        rows = [(*row, str(label)) for row, label in zip(texts, labels)]
+        names = list(numbers.values())
+        trained = finetune(self.model, 'text-classification', rows, labels=names, **given)
         self.history_ = trained.history
         self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
         trained.save(self._folder.name)

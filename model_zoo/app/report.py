@@ -341,11 +341,8 @@ def _decimals(results):
 
 
 def _scores(metrics):
-    return {
-        name: value
-        for name, value in metrics.items()
-        if isinstance(value, (int, float)) and not name.endswith('_per_second')
-    }
+    numbers = {n: value for n, value in metrics.items() if isinstance(value, (int, float))}
+    return {n: value for n, value in numbers.items() if not n.endswith('_per_second')}
 
 
 def _short(value, decimals=4):

@@ -46,10 +46,8 @@ def text_windows(count, room, step=None):
     number = -(-(count - room) // step) + 1
     starts = [n * (count - room) // (number - 1) for n in range(number)]
     turns = [(left + right + room) // 2 for left, right in itertools.pairwise(starts)]
-    return [
-        Window(start, start + room, first, last)
-        for start, first, last in zip(starts, [0, *turns], [*turns, count])
-    ]
+    parts = zip(starts, [0, *turns], [*turns, count])
+    return [Window(start, start + room, first, last) for start, first, last in parts]
 
 
 def best_windows(windows, size):

@@ -353,10 +353,8 @@ class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
     def past_of(self, arrays, old=None):
         from onnxruntime import OrtValue
 
-        return {
-            name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
-            for name, array in arrays.items()
-        }
+        make = OrtValue.ortvalue_from_numpy
+        return {name: make(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
     def arrays_of(self, past):
         return {name: value.numpy() for name, value in past.items()}

@@ -99,10 +99,8 @@ def error_analysis(
     wrong = [number for number, (label, predicted) in enumerate(pairs) if label != predicted]
     wrong.sort(key=lambda number: -losses[number])
     counts, keys = collections.Counter(pairs), ('text', 'label', 'prediction', 'loss')
-    mistakes = [
-        (squeeze(texts[number]), *pairs[number], float(losses[number]))
-        for number in wrong[:MOST_MISTAKES]
-    ]
+    first = wrong[:MOST_MISTAKES]
+    mistakes = [(squeeze(texts[number]), *pairs[number], float(losses[number])) for number in first]
     return {
         'examples': len(labels),
         'guess': guess,

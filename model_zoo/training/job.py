@@ -98,11 +98,8 @@ class Job:
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(config, factors) for config in (saved, current))
         current = json.loads(json.dumps(current))  # tuples have become lists in the file
-        differing = [
-            f'`{name}` is {current.get(name)!r} and was {saved.get(name)!r}'
-            for name in sorted({*saved, *current})
-            if saved.get(name) != current.get(name)
-        ]
+        names = [n for n in sorted({*saved, *current}) if saved.get(n) != current.get(n)]
+        differing = [f'`{n}` is {current.get(n)!r} and was {saved.get(n)!r}' for n in names]
         if differing:
             cure = 'use the same value, or another folder without `resume` to start again'
             raise InputError(f'cannot resume: {"; ".join(differing)}; {cure}')
