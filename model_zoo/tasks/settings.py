@@ -37,18 +37,18 @@ class ClassificationSettings(
 
     task_name: str | None = setting(None, 'such as MRPC; custom for files of your own', 'usual')
     text_columns: list[str] | None = setting(
-        None, 'one or two text columns', 'free', excludes='text_column text_pair_column'
+        None, 'one or two text columns', 'mutable', excludes='text_column text_pair_column'
     )
-    text_column: str | None = setting(None, 'name or number of the text column', 'usual free')
-    text_pair_column: str | None = setting(None, 'second text', 'usual free', needs='text_column')
-    label_column: str | None = setting(None, 'name or number; default: a usual name', 'usual free')
+    text_column: str | None = setting(None, 'name or number of the text column', 'usual mutable')
+    text_pair_column: str | None = setting(None, 'of pairs', 'usual mutable', needs='text_column')
+    label_column: str | None = setting(None, 'name or number; default: usual ones', 'usual mutable')
     labels: list[str] | None = setting(
         None, "in the outputs' order; default: the model's, or the training file's, sorted"
     )
     skip_empty: bool = setting(False, 'leave out rows without a text or a label')
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers', 'usual')
-    decimal: str = setting('.', "mark in a regression's labels", 'free', choices=['.', ','])
+    decimal: str = setting('.', "mark in a regression's labels", 'mutable', choices=['.', ','])
     multi_label: bool = setting(
         False, 'any number of labels a text, separated by commas', 'usual', excludes='regression'
     )
@@ -61,9 +61,7 @@ class ClassificationSettings(
     class_weights: list[str] | None = setting(
         None, 'balanced, or weights such as bad=3 good=1', excludes='regression multi_label'
     )
-    sort_labels: bool = setting(
-        False, "a new model's labels in alphabetical order, not GluonNLP's", 'free'
-    )
+    sort_labels: bool = setting(False, "a new model's labels in alphabetical order", 'mutable')
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
 
@@ -136,7 +134,7 @@ class SquadSettings(
     f1_characters: bool | None = setting(None, 'F1 over characters; default: for KorQuAD, DRCD')
     strict: bool = setting(False, 'refuse files with questions that cannot be used')
     null_score_diff_threshold: float | None = setting(
-        None, 'by which "no answer" must be better; default: what suits the dev set', 'free'
+        None, 'by which "no answer" must be better; default: what suits the dev set', 'mutable'
     )
     max_length: int = token_limit(384)
     doc_stride: Count = setting(128, 'tokens between the starts of two windows', 'usual')
@@ -160,10 +158,13 @@ class TaggingSettings(
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
     text_column: str | None = setting(
-        None, 'of words or texts: a name or number; default: 0', 'usual free', aliases='word_column'
+        None,
+        'of words or texts: a name or number; default: 0',
+        'usual mutable',
+        aliases='word_column',
     )
     label_column: str | None = setting(
-        None, 'default: a usual name, or -1, the last', 'usual free', aliases='tag_column'
+        None, 'default: a usual name, or -1, the last', 'usual mutable', aliases='tag_column'
     )
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
@@ -216,7 +217,7 @@ class LanguageModelSettings(
 
     title = 'text'
 
-    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual free')
+    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual mutable')
     max_length: int | None = token_limit(None, "of a block; default: the model's", 'block_size')
     tgt_len: Count | None = setting(None, "of Transformer-XL's segments; default: the model's")
     ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
@@ -277,10 +278,10 @@ class MaskedLMSettings(
     pregenerated_data: str | None = setting(
         None, 'instead of `train_file`: .npz or epoch_N.json, or their folder', 'usual'
     )
-    dev_data: str | None = setting(None, '.npz, or their folder', 'free', excludes='dev_file')
-    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual free')
+    dev_data: str | None = setting(None, '.npz, or their folder', 'mutable', excludes='dev_file')
+    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual mutable')
     do_lower_case: bool | None = lower_case()
-    num_workers: int = setting(1, 'processes; 0: a thread of this one', 'free', at_least=0)
+    num_workers: int = setting(1, 'processes; 0: a thread of this one', 'mutable', at_least=0)
 
     def derived(self):
         samples = {name: vars(self)[name] for name in ('pregenerated_data', 'dev_data')}
@@ -310,36 +311,36 @@ class PretrainingSettings(
     title = 'data'
 
     train_file: str | None = setting(None, '.npz files; wildcards, commas', 'usual', aliases='data')
-    dev_file: str | None = setting(None, 'data to evaluate on', 'usual free', aliases='data_eval')
+    dev_file: str | None = setting(None, 'for evaluation', 'usual mutable', aliases='data_eval')
     batch_size: Count | None = setting(None, 'per GPU or worker; default: 8', 'usual size')
     total_batch_size: Count | None = setting(
-        None, 'of an update, on all GPUs', 'usual free', excludes='batch_tokens'
+        None, 'of an update, on all GPUs', 'usual mutable', excludes='batch_tokens'
     )
     batch_size_eval: Count | None = setting(
-        None, 'per worker; default: 8', 'free', aliases='dev_batch_size eval_batch_size'
+        None, 'per worker; default: 8', 'mutable', aliases='dev_batch_size eval_batch_size'
     )
-    total_batch_size_eval: Count | None = setting(None, '`batch_size_eval` x workers', 'free')
-    max_eval_steps: Count | None = setting(None, 'maximum number of evaluation batches', 'free')
+    total_batch_size_eval: Count | None = setting(None, '`batch_size_eval` x workers', 'mutable')
+    max_eval_steps: Count | None = setting(None, 'maximum number of evaluation batches', 'mutable')
     use_avg_len: bool = setting(False, '`batch_size` counts tokens', excludes='batch_tokens')
     num_buckets: Count = setting(1, f'of lengths; with `batch_tokens` {NUM_BUCKETS} instead of 1')
     circle_length: Count = setting(2, 'number of shards to mix at a time')
     synthetic_data: bool = setting(False, 'random words, to measure speed', excludes='batch_tokens')
     dummy_data_len: Count | None = setting(None, 'length of `synthetic_data`')
     raw: bool = setting(False, '`train_file` and `dev_file` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', 'free')
+    eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', 'mutable')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    num_dataset_workers: Count = setting(4, 'with `raw`: processes that make samples', 'free')
+    num_dataset_workers: Count = setting(4, 'with `raw`: processes that make samples', 'mutable')
     training_steps: Count = setting(20, None, 'usual total', aliases='num_steps num_train_steps')
     accumulate: Count = setting(1, 'number of batches per update', 'number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: Count | None = setting(None, 'continue from the checkpoint of this step', 'free')
+    start_step: Count | None = setting(None, 'continue from the checkpoint of this step', 'mutable')
     phase2: bool = setting(False, 'begin where the first phase ended', needs='phase1_num_steps')
     phase1_num_steps: Count | None = setting(
         None, '`training_steps` of the first phase in this `output_dir`', needs='phase2'
     )
-    eval_interval: Count = setting(50000, 'updates between evaluations', 'free')
-    profile: str | None = setting(None, 'file for the profile of updates 10 to 13', 'free')
-    verbose: bool = setting(False, None, 'free')
+    eval_interval: Count = setting(50000, 'updates between evaluations', 'mutable')
+    profile: str | None = setting(None, 'file for the profile of updates 10 to 13', 'mutable')
+    verbose: bool = setting(False, None, 'mutable')
     pretrained: bool = setting(False, 'start from the weights of `model`', excludes='from_scratch')
 
     def derived(self):

@@ -58,7 +58,7 @@ class Job:
         **described
             Further fields, which replace the settings of their names.
         """
-        left_out = settings.marked('free', 'run')
+        left_out = settings.marked('mutable', 'run')
         flags = {name: value for name, value in vars(settings).items() if name not in left_out}
         if flags.get('batch_tokens') is not None:
             flags['batch_size'] = None  # nothing depends on it
