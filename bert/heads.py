@@ -302,10 +302,8 @@ class PretrainingTask(BertTask):
         head_mask=None,
     ):
         encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
-        pairs = {
-            'masked_lm_labels': (encoded.masked_lm, masked_lm_labels),
-            'next_sentence_label': (encoded.next_sentence, next_sentence_label),
-        }
+        pairs = {'masked_lm_labels': (encoded.masked_lm, masked_lm_labels)}
+        pairs['next_sentence_label'] = encoded.next_sentence, next_sentence_label
         scores, labels = zip(*(pairs[name] for name in self.label_inputs))
         if labels[0] is None:
             result = list(scores) if len(scores) > 1 else scores[0]

@@ -219,9 +219,11 @@ def quantize_measured(plain, model, measures):
         _log.info('INT8%s: %s %.4f, of float32 %.4f', without, measures.metric, score, best)
         return score, int8_report, made
 
-    (score, int8_report, made), exclude = leave_out(
-        quantizer.layers, harm, attempt, lambda tried: best - tried[0] <= most_lost
-    )
+    def is_enough(tried):
+        return best - tried[0] <= most_lost
+
+    found, exclude = leave_out(quantizer.layers, harm, attempt, is_enough)
+    score, int8_report, made = found
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
         'metric': measures.metric,

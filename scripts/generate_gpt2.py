@@ -201,10 +201,8 @@ def write_texts(path, results):
     from model_zoo.app.writing import write_records
 
     if path.lower().endswith(('.csv', '.tsv', '.jsonl')):
-        records = (
-            {'prompt': each['prompt'], **sample} for each in results for sample in each['samples']
-        )
-        write_records(records, output=path)
+        samples = ((each['prompt'], sample) for each in results for sample in each['samples'])
+        write_records(({'prompt': text, **sample} for text, sample in samples), output=path)
     else:
         write_json(path, results)
 

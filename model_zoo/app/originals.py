@@ -60,10 +60,9 @@ def name_samples(args):
     """``--input_file`` with ``--do_train`` and ``--do_eval``, of the pre-training."""
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-    return {
-        'train_file': args.train_file or (args.input_file if args.do_train else None),
-        'dev_file': args.dev_file or (args.input_file if args.do_eval else None),
-    }
+    train_file = args.train_file or (args.input_file if args.do_train else None)
+    dev_file = args.dev_file or (args.input_file if args.do_eval else None)
+    return {'train_file': train_file, 'dev_file': dev_file}
 
 
 def read_warmup_steps(args):

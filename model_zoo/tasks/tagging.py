@@ -272,9 +272,8 @@ class TaggingTask(Task):
     def analyze(self, data, outputs):
         (numbers, counted, losses), predicted = self._scored(data, outputs), outputs.argmax(axis=-1)
         guess = int(np.bincount(numbers[counted]).argmax())
-        correct, found, guesses = (
-            self._parts(data, each) for each in (numbers, predicted, np.full_like(numbers, guess))
-        )
+        sets = numbers, predicted, np.full_like(numbers, guess)
+        correct, found, guesses = (self._parts(data, each) for each in sets)
         numbers, predicted = numbers[counted], predicted[counted]
         if self._entities:
             more = entity_report(correct, found)

@@ -82,18 +82,14 @@ class Job:
         if computed not in (None, current.get('kernels')):
             problem = 'resuming with %s, not %s: the result may differ'
             logger.info(problem, current['kernels'], computed)
-        current = {name: value for name, value in current.items() if name != 'kernels'}
+        current = _without(current, {'kernels'})
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:
             left_out = {*self.totals, 'warmup_ratio'}
-            logger.info(
-                'resuming with %s: the learning rate follows the schedule of the new total',
-                ', '.join(f'{name} {current.get(name)}, not {saved.get(name)}' for name in changed),
-            )
-            saved, current = (
-                {name: value for name, value in config.items() if name not in left_out}
-                for config in (saved, current)
-            )
+            shown = [f'{name} {current.get(name)}, not {saved.get(name)}' for name in changed]
+            note = 'resuming with %s: the learning rate follows the schedule of the new total'
+            logger.info(note, ', '.join(shown))
+            saved, current = (_without(config, left_out) for config in (saved, current))
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(config, factors) for config in (saved, current))
@@ -113,10 +109,12 @@ class Job:
         left_out = {*self.sizes, *factors}
         sizes = {name: config[name] for name in self.sizes if config.get(name) is not None}
         factor = self.batches_of(config) * config.get('np', 1)
-        return {
-            **{name: value for name, value in config.items() if name not in left_out},
-            **{' x '.join([name, *factors]): size * factor for name, size in sizes.items()},
-        }
+        products = {' x '.join([name, *factors]): size * factor for name, size in sizes.items()}
+        return {**_without(config, left_out), **products}
+
+
+def _without(config, names):
+    return {name: value for name, value in config.items() if name not in names}
 
 
 def data_checksum(values):

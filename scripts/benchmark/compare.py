@@ -118,10 +118,7 @@ def parse_arguments(argv=None):
 def contenders(args):
     """Return this project's contenders in all engines and checkouts, and the peers."""
     make = OURS[args.work]
-    ours = [
-        Kind(f'ours, {engine}', make, needs, precisions, {'engine': engine})
-        for engine, (needs, precisions) in ENGINES.items()
-    ]
+    ours = [Kind(f'ours, {each}', make, *ENGINES[each], {'engine': each}) for each in ENGINES]
     if args.work == 'training':
         names = {'ours,': '', "ours, MXNet's operators,": 'off'}
         precisions = (*HALF, 'float16')
@@ -133,12 +130,8 @@ def contenders(args):
         for name, make, needs, precisions, arguments in kinds
         if precision in precisions
     ]
-    older = [
-        each._replace(name=f'{each.name} in {folder}', checkout=folder)
-        for folder in map(os.path.abspath, args.checkout)
-        for each in here
-        if each.make == make
-    ]
+    own, folders = [each for each in here if each.make == make], map(os.path.abspath, args.checkout)
+    older = [each._replace(name=f'{each.name} in {f}', checkout=f) for f in folders for each in own]
     texts = args.only or ['']
     return [each for each in (*here, *older) if any(text in each.name for text in texts)]
 
