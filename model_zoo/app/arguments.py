@@ -3,7 +3,8 @@
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import Count, DeviceSettings, value_type
+from ..training.settings import Count, DeviceSettings
+from ..training.settings_base import value_type
 from ..util.choices import ENGINES, FORMATS, LONG_TEXTS
 from . import cli
 

@@ -2,7 +2,7 @@
 
 from ..errors import InputError
 from ..util import choices as known
-from .settings_base import Count, Settings, setting, value_type
+from .settings_base import Count, Settings, setting
 
 __all__ = [
     'BackendSettings',
@@ -19,12 +19,8 @@ __all__ = [
     'SetSettings',
     'Settings',
     'TrainingSettings',
-    'gpu_number',
-    'lower_case',
     'setting',
-    'text_encoding',
     'token_limit',
-    'value_type',
 ]
 
 
