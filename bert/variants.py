@@ -113,7 +113,6 @@ def _head_like(head, base):
     """Make a variant's head that differs from another one by its backbone alone."""
     theirs, ours = (cls.__name__.removesuffix('Model') for cls in (head.model_class, base))
     name, about = head.__name__.replace(theirs, ours), f'Like `{head.__name__}`.'
-    attributes = {'__doc__': about, '__module__': base.__module__}
-    made = type(name, (base.__bases__[0], head), attributes)
+    made = type(name, (base.__bases__[0], head), {'__doc__': about, '__module__': base.__module__})
     setattr(sys.modules[base.__module__], name, made)
     return made

@@ -121,8 +121,7 @@ def _input_names(block):
 
 def make_examples(block, length):
     """Return one text of this length, for each input of a block that an export has by default."""
-    random = np.random.RandomState(0)
-    batch = make_batch(block, block.export_inputs, 1, length, 'float32', random)
+    batch = make_batch(block, block.export_inputs, 1, length, 'float32', np.random.RandomState(0))
     return [batch.get(name) for name in _input_names(block)]
 
 

@@ -29,8 +29,7 @@ class _Words(Splitter):
         return _WORD.findall(text)
 
     def align(self, text):
-        matches = _WORD.finditer(text)
-        return [(m.group(), [(n, n + 1) for n in range(*m.span())]) for m in matches]
+        return [(m.group(), [(n, n + 1) for n in range(*m.span())]) for m in _WORD.finditer(text)]
 
     def _agrees(self, char):
         sample = f'a{char}1{char}.{char} {char}'  # another one for each kind of a character

@@ -108,8 +108,7 @@ def get_model(
         if 'is not supported' not in str(error):
             raise
         theirs = [word for word in str(error).split() if '_' in word and word != name]
-        known = sorted(set(_BUILDERS).union(theirs))
-        raise UnknownNameError.of('model', name, known) from error
+        raise UnknownNameError.of('model', name, sorted(set(_BUILDERS).union(theirs))) from error
 
 
 gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too

@@ -108,8 +108,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         key, value = (self._by_head(F, self._dense(F, context, weight)) for weight in weights)
         distance_keys = self.distance_keys(F, positions)
         biases = biases['content_bias'], biases['position_bias']
-        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
-        return output, key, value
+        return self._attend(F, query, key, value, distance_keys, mask, frame, *biases), key, value
 
     def remember(self, F, memory):
         """Keys and values of (keys, batch, units), (heads * batch, keys, head_size) each."""
@@ -125,8 +124,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         query, *parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         new_key, new_value = (self._by_head(F, part) for part in parts)
         key, value = F.concat(key, new_key, dim=1), F.concat(value, new_value, dim=1)
-        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
-        return output, key, value
+        return self._attend(F, query, key, value, distance_keys, mask, frame, *biases), key, value
 
     def _values(self, like):
         """Return the content and the position bias, and the weight of queries, keys and values."""

@@ -157,8 +157,7 @@ class SegmentState:
 
 def _remember(transformer, F, memories):
     """Compute keys and values of a memory of hidden states."""
-    cells = zip(transformer.layers, memories)
-    pairs = [cell.remember(F, memory) for cell, memory in cells]
+    pairs = [cell.remember(F, memory) for cell, memory in zip(transformer.layers, memories)]
     return [list(arrays) for arrays in zip(*pairs)]
 
 

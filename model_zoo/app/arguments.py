@@ -67,8 +67,7 @@ def use_parser(doc, one='text', help='the texts, each in quotes', pairs=True):
     add = parser.add_argument
     add('model', help='folder or name of the model')
     add('texts', nargs='*', default=None, metavar=one, help=help)
-    lines = 'with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input'
-    add('--file', help=lines)
+    add('--file', help='with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input')
     add_encoding(parser)
     add('--text_column', metavar='COLUMN', help='of --file: its name or number, from 0')
     parser.set_defaults(text_pair_column=None)

@@ -51,8 +51,7 @@ def resume_output(args):
         return {'resume': args.resume or (has_training and not args.overwrite_output_dir), **keeps}
     for model in (folder, os.path.join(folder, 'best_model'), os.path.join(folder, 'model')):
         if os.path.isfile(os.path.join(model, 'config.json')):
-            others = ('checkpoint', 'config_file', 'vocab_file')
-            return {'model': model, **dict.fromkeys(others)}
+            return {'model': model, **dict.fromkeys(('checkpoint', 'config_file', 'vocab_file'))}
     return {}
 
 

@@ -257,8 +257,7 @@ class RunFolder:
 
     def write(self, name, settings, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""
-        args = vars(settings)
-        results = write_results(self.file(name), args, state, **more)
+        results = write_results(self.file(name), vars(settings), state, **more)
         if name == _RESULTS:
             cli.write_yaml(self.file('settings.yaml'), settings.to_repeat())
         return results

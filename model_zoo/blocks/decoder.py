@@ -105,8 +105,7 @@ class DecoderBlock(AttentionBlock):
         before = before if positions is None else None
         self.check_text(words, inputs.get('valid_length'), axes, before)
         if types is not None:
-            rows = self.config.embedding_rows
-            check_array('token_types', types, words.shape, 0, rows)
+            check_array('token_types', types, words.shape, 0, self.config.embedding_rows)
         if positions is not None:
             check_array('position_ids', positions, words.shape, 0, self.context_length)
         if inputs.get('head_mask') is not None:

@@ -42,8 +42,7 @@ def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
     if layer not in config.pruned_heads:
         return row
     kept = config.kept_heads(layer)
-    parts = [F.slice_axis(row, axis=0, begin=head, end=head + 1) for head in kept]
-    return F.concat(*parts, dim=0)
+    return F.concat(*[F.slice_axis(row, axis=0, begin=head, end=head + 1) for head in kept], dim=0)
 
 
 def unstack(F, arrays, count):

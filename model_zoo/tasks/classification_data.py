@@ -77,8 +77,7 @@ def custom_task(
     noted = {}
     if files and not (text_columns and label_column):
         segment, source = next(iter(files.items()))
-        encoding = options.get('encoding')
-        where, row = next(read_records(source, PARTS, segment, encoding=encoding))
+        where, row = next(read_records(source, PARTS, segment, encoding=options.get('encoding')))
         if not text_columns:
             text_columns = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
         if label_column is None and multi_label and row.keys() >= {*(labels or [None])}:

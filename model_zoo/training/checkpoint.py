@@ -27,8 +27,7 @@ def seed_all(seed, *position):
     draws, and costs about a millisecond.
     """
     # The length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy.
-    entropy = [len(position), seed % 2**32, *position]
-    words = np.random.SeedSequence(entropy).generate_state(3)
+    words = np.random.SeedSequence([len(position), seed % 2**32, *position]).generate_state(3)
     random.seed(int(words[0]))
     np.random.seed(words[1])
     mx.random.seed(int(words[2]) % 2**31)
