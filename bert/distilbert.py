@@ -35,10 +35,8 @@ _NAMES = {
 def _mappings(head, has_dropout):
     outside = ('vocab_transform.', 'vocab_layer_norm.', 'vocab_projector.', 'pre_classifier.')
     dense = layer_rules({'^dense': 'pre_classifier'})
-    return {
-        'gluonnlp': gluonnlp_mapping('distilbert', has_dropout),
-        'huggingface': huggingface_mapping('distilbert', _NAMES, outside, after=dense),
-    }
+    huggingface = huggingface_mapping('distilbert', _NAMES, outside, after=dense)
+    return {'gluonnlp': gluonnlp_mapping('distilbert', has_dropout), 'huggingface': huggingface}
 
 
 class DistilBertBlock(variants.Typeless):

@@ -98,8 +98,7 @@ class LabelTask(BertTask):
 def pool_tokens(F, sequence, valid_length, pooling, precision):
     """Make one vector of each row of a sequence, (B, L, C) -> (B, C); see `BertSentenceEncoder`."""
     if pooling == 'cls':
-        first = F.slice_axis(sequence, axis=1, begin=0, end=1)
-        return F.reshape(first, shape=(0, -1))
+        return F.reshape(F.slice_axis(sequence, axis=1, begin=0, end=1), shape=(0, -1))
     if valid_length is None:
         return getattr(F, pooling)(sequence, axis=1)
     padding = padding_of(F, positions_of(F, sequence, axis=1), valid_length)  # (B, L)
@@ -302,10 +301,8 @@ class PretrainingTask(BertTask):
         head_mask=None,
     ):
         encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
-        pairs = {
-            'masked_lm_labels': (encoded.masked_lm, masked_lm_labels),
-            'next_sentence_label': (encoded.next_sentence, next_sentence_label),
-        }
+        pairs = {'masked_lm_labels': (encoded.masked_lm, masked_lm_labels)}
+        pairs['next_sentence_label'] = encoded.next_sentence, next_sentence_label
         scores, labels = zip(*(pairs[name] for name in self.label_inputs))
         if labels[0] is None:
             result = list(scores) if len(scores) > 1 else scores[0]

@@ -218,11 +218,9 @@ class BertTokenizer(BertTokenizerBase):
         else:
             rust.pre_tokenizer = split_at_spaces()
         cls, sep = self._roles['cls'], self._roles['sep']
-        rust.post_processor = processors.TemplateProcessing(
-            single=[cls, '$A', sep],
-            pair=[cls, '$A', sep, '$B:1', f'{sep}:1'],
-            special_tokens=[(token, self.vocab[token]) for token in {cls, sep}],
-        )
+        single, ids = [cls, '$A', sep], [(token, self.vocab[token]) for token in {cls, sep}]
+        pair = [*single, '$B:1', f'{sep}:1']
+        rust.post_processor = processors.TemplateProcessing(single, pair, special_tokens=ids)
         rust.decoder = decoders.WordPiece()
         self._rust, self.max_len = rust, max_len or UNLIMITED
 

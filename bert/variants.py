@@ -94,11 +94,8 @@ def add_family(name, base, *tokenizers, like=TASKS, backbone=None):
     module = sys.modules[base.__module__]
     found = [each for each in vars(module).values() if getattr(each, 'task', None)]
     own = {head.task: head for head in found if head.__module__ == module.__name__}
-    usual = {
-        task: own.get(task) or _head_like(head, base)
-        for task, head in like.items()
-        if task in own or task not in _RARE
-    }
+    made = (task for task in like if task in own or task not in _RARE)
+    usual = {task: own.get(task) or _head_like(like[task], base) for task in made}
     tasks = {**{task: own[task] for task in own if task not in usual}, **usual}
     for head in tasks.values():
         head.model_class, head.backbone = base, backbone or name
@@ -116,7 +113,6 @@ def _head_like(head, base):
     """Make a variant's head that differs from another one by its backbone alone."""
     theirs, ours = (cls.__name__.removesuffix('Model') for cls in (head.model_class, base))
     name, about = head.__name__.replace(theirs, ours), f'Like `{head.__name__}`.'
-    attributes = {'__doc__': about, '__module__': base.__module__}
-    made = type(name, (base.__bases__[0], head), attributes)
+    made = type(name, (base.__bases__[0], head), {'__doc__': about, '__module__': base.__module__})
     setattr(sys.modules[base.__module__], name, made)
     return made

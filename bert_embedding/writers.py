@@ -107,8 +107,7 @@ def open_writer(path):
     """
     writer_class = _WRITERS.get(os.path.splitext(path)[1].lower())
     if writer_class is None:
-        problem = f'{os.fspath(path)!r} must end in {" or ".join(_WRITERS)}'
-        raise InputError(problem, field='output')
+        raise InputError(f'{os.fspath(path)!r} must end in {" or ".join(_WRITERS)}', field='output')
     with atomic_write(path, writer_class.mode) as file:
         writer = writer_class(file)
         yield writer

@@ -3,8 +3,9 @@
     python docs/figures.py
 
 Scores are in docs/recipe_results.json, by recipe and metric, one for each seed; times are in
-docs/figures.json, and pretrained weights in the catalogue. A table stands between
-``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is out of date.
+docs/figures.json and scripts/benchmark/speed.json, and pretrained weights in the catalogue. A table
+stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one is
+out of date.
 """
 
 import itertools
@@ -23,6 +24,10 @@ DOCS = pathlib.Path(__file__).resolve().parent
 PAGES = [DOCS.parent / 'README.rst', *sorted(DOCS.rglob('*.rst'))]
 SCORES = json.loads((DOCS / 'recipe_results.json').read_text('utf-8'))
 TIMES = json.loads((DOCS / 'figures.json').read_text('utf-8'))
+#: what `--table` of scripts/benchmark/compare.py has written
+SPEED = DOCS.parent / 'scripts' / 'benchmark' / 'speed.json'
+#: works in the table of speed -> the titles of their columns
+WORKS = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
 #: metric -> its name in the table
 METRICS = {
     'matthews': 'Matthews',
@@ -62,6 +67,25 @@ def times(name):
     return rst_table([content['title'], *content['columns']], rows)
 
 
+def speed(processor):
+    """Return the table of the engines' and the fastest peers' times on a kind of processor."""
+    table = json.loads(SPEED.read_text('utf-8'))['processors'][processor]
+    columns = [(work, case) for work in WORKS for case in table['ours'].get(work, {})]
+    rows = []
+    for precision in ('float32', 'bfloat16', 'int8'):
+        for name in (f'{engine} {precision}' for engine in ('mxnet', 'onnxruntime', 'openvino')):
+            cells = [table['ours'][work][case].get(name) for work, case in columns]
+            rows.append([name, *('' if ms is None else f'{ms:.1f}' for ms in cells)])
+        cells = []
+        for work, case in columns:
+            peers = table.get('peers', {}).get(work, {}).get(case, {})
+            found = [(ms, key.split()[0]) for key, ms in peers.items() if key.endswith(precision)]
+            cells.append('{:.1f} ({})'.format(*min(found)) if found else '')
+        rows.append([f'best peer, {precision}', *cells])
+    head = ['', *(WORKS[work].format(case) for work, case in columns)]
+    return rst_table(head, [row for row in rows if any(row[1:])])
+
+
 def weights():
     """Return the tables of pretrained weights, one for each model."""
     head = ['data set', 'other names', 'lacks', 'found in']
@@ -96,7 +120,7 @@ def rst_table(head, rows):
     return '\n'.join([rule, lines[0], rule, *lines[1:], rule])
 
 
-TABLES = {'recipes': recipes, 'times': times, 'weights': weights}
+TABLES = {'recipes': recipes, 'speed': speed, 'times': times, 'weights': weights}
 
 
 def updated(text):

@@ -39,13 +39,14 @@ def make_batch(block, names, batch_size, length, id_type, random, masked=False):
     if masked:
         makers['valid_length'] = makers.get('attention_mask')
     batch = {}
+
+    def array_of(value):
+        return mx.nd.array(value, dtype=id_type if value.dtype.kind == 'i' else None)
+
     for name in names:
         if makers.get(name) is None:
             raise InputError(f'{name} of {type(block).__name__} cannot be an input of a graph')
-        batch[name] = map_arrays(
-            lambda value: mx.nd.array(value, dtype=id_type if value.dtype.kind == 'i' else None),
-            makers[name](),
-        )
+        batch[name] = map_arrays(array_of, makers[name]())
     return batch
 
 
@@ -65,7 +66,5 @@ def plain_calls(block):
 
 def parameters_of(block):
     """Return a block's parameters as NumPy arrays, by their names."""
-    return {
-        parameter.name: parameter.data(parameter.list_ctx()[0]).asnumpy()
-        for parameter in block.collect_params().values()
-    }
+    parameters = block.collect_params().values()
+    return {each.name: each.data(each.list_ctx()[0]).asnumpy() for each in parameters}

@@ -90,8 +90,7 @@ def main(argv=None):
     parser = _parser()
     args = parser.parse_args(argv)
     if args.model and 'output_dir' not in args.given:
-        name = os.path.basename(os.path.normpath(args.model))
-        args.output_dir = f'{name}_exported'
+        args.output_dir = f'{os.path.basename(os.path.normpath(args.model))}_exported'
     args.model_name = args.model or args.model_name
     from export import command, export_block, export_onnx_folder
     from export.onnx_file import graph_files

@@ -144,9 +144,7 @@ def _check(graph, path, precision):
         _log.info("in 8 bits, the results' cosine with those of float32 is %.4f", cosine)
         is_right, problem = cosine >= LEAST_COSINE, f'their cosine is {cosine:.2f}'
     else:
-        differences = [
-            np.abs(result - wanted).max() / max(1, np.abs(wanted).max()) for result, wanted in pairs
-        ]
+        differences = [np.abs(a - b).max() / max(1, np.abs(b).max()) for a, b in pairs]
         is_right = all(each <= TOLERANCES[precision] for each in differences)  # NaN is not
         problem = f'they differ by up to {max(differences):.2g}'
     if not is_right:
@@ -192,9 +190,7 @@ class Measures(NamedTuple):
 
 def quantize_measured(plain, model, measures):
     """Make a model in INT8, except for the layers that cost too much."""
-    arrays = [
-        [array.asnumpy().astype('int32') for array in batch.inputs] for batch in measures.batches
-    ]
+    arrays = [[x.asnumpy().astype('int32') for x in batch.inputs] for batch in measures.batches]
     engine = _engine(plain)
     wanted = [_flat(engine.run(*inputs)) for inputs in arrays]
     feeds = [engine.feed(*inputs) for inputs in arrays] if measures.static else None
@@ -223,9 +219,11 @@ def quantize_measured(plain, model, measures):
         _log.info('INT8%s: %s %.4f, of float32 %.4f', without, measures.metric, score, best)
         return score, int8_report, made
 
-    (score, int8_report, made), exclude = leave_out(
-        quantizer.layers, harm, attempt, lambda tried: best - tried[0] <= most_lost
-    )
+    def is_enough(tried):
+        return best - tried[0] <= most_lost
+
+    found, exclude = leave_out(quantizer.layers, harm, attempt, is_enough)
+    score, int8_report, made = found
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
         'metric': measures.metric,

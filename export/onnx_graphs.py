@@ -189,11 +189,8 @@ def _language_model(block):
 def _past_shapes(config, rows):
     """Return the shapes of the keys and values before the first token, by the inputs' names."""
     heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
-    return {
-        f'past_key_values.{layer}.{part}': (rows, count, 0, config.head_size)
-        for layer, count in enumerate(heads)
-        for part in ('key', 'value')
-    }
+    sizes = {layer: (rows, count, 0, config.head_size) for layer, count in enumerate(heads)}
+    return {f'past_key_values.{n}.{part}': sizes[n] for n in sizes for part in ('key', 'value')}
 
 
 def _compare_steps(block, run):
@@ -210,15 +207,10 @@ def _compare_steps(block, run):
         for part in (slice(0, first), slice(first, length)):
             if part.start == length:
                 continue
-            feed = zip(
-                ('input_ids', 'attention_mask', 'position_ids'),
-                (words[:, part], mask[:, : part.stop], positions[:, part]),
-            )
-            results = run({**dict(feed), **past})
+            feed = {'input_ids': words[:, part], 'attention_mask': mask[:, : part.stop]}
+            results = run({**feed, 'position_ids': positions[:, part], **past})
             parts.append(results.pop('logits'))
-            past = {
-                name.replace('present', 'past_key_values'): array for name, array in results.items()
-            }
+            past = {n.replace('present', 'past_key_values'): each for n, each in results.items()}
         for row, begin in enumerate(begins):
             scores = np.concatenate(parts, axis=1)[row : row + 1, begin:]
             text = {'words': mx.nd.array(words[row : row + 1, begin:], dtype='int64')}

@@ -121,8 +121,7 @@ def _input_names(block):
 
 def make_examples(block, length):
     """Return one text of this length, for each input of a block that an export has by default."""
-    random = np.random.RandomState(0)
-    batch = make_batch(block, block.export_inputs, 1, length, 'float32', random)
+    batch = make_batch(block, block.export_inputs, 1, length, 'float32', np.random.RandomState(0))
     return [batch.get(name) for name in _input_names(block)]
 
 
@@ -147,10 +146,8 @@ def _batches(block, example_inputs):
 def _trace(block, batch, one_output):
     """Return the graph of `block` for such inputs, and their names; the block isn't touched."""
     names = [f'data{i}' for i in range(len(flatten(list(batch.values()))))]
-    left = iter(names)
-    variables = {
-        name: map_arrays(lambda _: mx.sym.var(next(left)), value) for name, value in batch.items()
-    }
+    left = map(mx.sym.var, names)
+    variables = {name: map_arrays(lambda _: next(left), value) for name, value in batch.items()}
     with mx.autograd.pause():
         return mx.sym.Group(_outputs(mx.sym, block, variables, one_output)), names
 
@@ -163,10 +160,7 @@ def _outputs(F, block, inputs, one_output):
 def _compare(block, names, batch, symbol_path, params_path, one_output):
     """Raise ExportError unless the files compute what `block` does."""
     ctx = next(iter(block.collect_params().values())).list_ctx()[0]
-    batch = {
-        name: map_arrays(lambda array: array.as_in_context(ctx), value)
-        for name, value in batch.items()
-    }
+    batch = {n: map_arrays(lambda x: x.as_in_context(ctx), each) for n, each in batch.items()}
     failed = reporting(
         'the export could not be loaded and run',
         error_class=ExportError,

@@ -89,10 +89,8 @@ class _Symbols(AlignedPieces):
         if unknown not in tokens:
             return tokens
         words, places = self.words, zip(self.numbers, self.encoding.offsets)
-        symbols = (
-            words[number][start:end] + _END * (end == len(words[number]))
-            for number, (start, end) in places
-        )
+        parts = ((words[number], start, end) for number, (start, end) in places)
+        symbols = (word[start:end] + _END * (end == len(word)) for word, start, end in parts)
         return [s if token == unknown else token for s, token in zip(symbols, tokens)]
 
 

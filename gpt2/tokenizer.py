@@ -15,24 +15,21 @@ __all__ = ['bytes_to_unicode']
 
 # The model's definition: contractions, then letters, digits and symbols, each with a space before
 # it where there is one, and spaces, of which the last belongs to what follows.
-_PATTERN = regex.compile(
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-)
+_WORD = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 
 
 class _Words(Splitter):
-    """Words as `_PATTERN` has them; the library's Unicode tables lack 17 thousand characters."""
+    """Words as `_WORD` has them; the library's Unicode tables lack 17 thousand characters."""
 
     def __init__(self):
         self._same, self._differing = set(), set()
         self._library = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
     def tokenize(self, text):
-        return _PATTERN.findall(text)
+        return _WORD.findall(text)
 
     def align(self, text):
-        matches = _PATTERN.finditer(text)
-        return [(m.group(), [(n, n + 1) for n in range(*m.span())]) for m in matches]
+        return [(m.group(), [(n, n + 1) for n in range(*m.span())]) for m in _WORD.finditer(text)]
 
     def _agrees(self, char):
         sample = f'a{char}1{char}.{char} {char}'  # another one for each kind of a character

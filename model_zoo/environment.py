@@ -70,10 +70,8 @@ def prepared():
 def prepare_late():
     """Do what is possible where MXNet has been imported before."""
     if not _is_off():
-        warnings.warn(
-            'MXNet was imported before model_zoo, and is slower so: import model_zoo first',
-            stacklevel=4,
-        )
+        problem = 'MXNet was imported before model_zoo, and is slower so: import model_zoo first'
+        warnings.warn(problem, stacklevel=4)
         _use_amx()
 
 

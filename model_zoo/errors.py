@@ -26,10 +26,6 @@ __all__ = [
     'UnknownNameError',
     'Where',
     'ZooError',
-    'did_you_mean',
-    'is_ours',
-    'rename_fields',
-    'reporting',
 ]
 
 _MOST = 6000  # characters of a message; a longer one keeps its beginning and its end

@@ -114,10 +114,8 @@ def locate(
     name, model, dataset = os.fspath(name_or_folder), None, None
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
     if names_files(name):
-        vocab = vocab and vocab_file is None
-        files = find_files(
-            None, None, root, name, weights is True, vocab, format, exported, file_name
-        )
+        vocab, onnx = vocab and vocab_file is None, (exported, file_name)
+        files = find_files(None, None, root, name, weights is True, vocab, format, *onnx)
         if path is not None:
             other = find_files(path=path, root=root, vocab=False)
             files = dataclasses.replace(files, weights=other.weights)

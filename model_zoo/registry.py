@@ -82,11 +82,8 @@ class Family:
         """Make the tokenizer of a `VocabFile`, which may be of a kind that another family uses."""
         # a class that the folder names may be any family's; without one only a family like this
         named, like = file.settings.tokenizer_class, self.variant_of or self.name
-        others = [
-            family
-            for family in _FAMILIES.values()
-            if named is not None or like in (family.name, family.variant_of)
-        ]
+        families = _FAMILIES.values()
+        others = [each for each in families if named or like in (each.name, each.variant_of)]
         return open_tokenizer(file, [cls for each in (self, *others) for cls in each.tokenizers])
 
     def vocab_of(self, file):

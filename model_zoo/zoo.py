@@ -46,12 +46,8 @@ def list_models(pattern=None, pretrained=None):
     """
     load_families()
     with_weights = {name for entry in list_pretrained() for name in (entry.model, *entry.names)}
-    return sorted(
-        name
-        for name in _BUILDERS
-        if (pattern is None or fnmatch.fnmatch(name, pattern))
-        and (pretrained is None or (name in with_weights) == pretrained)
-    )
+    names = fnmatch.filter(_BUILDERS, '*' if pattern is None else pattern)
+    return sorted(n for n in names if pretrained is None or (n in with_weights) == pretrained)
 
 
 def get_model(
@@ -112,8 +108,7 @@ def get_model(
         if 'is not supported' not in str(error):
             raise
         theirs = [word for word in str(error).split() if '_' in word and word != name]
-        known = sorted(set(_BUILDERS).union(theirs))
-        raise UnknownNameError.of('model', name, known) from error
+        raise UnknownNameError.of('model', name, sorted(set(_BUILDERS).union(theirs))) from error
 
 
 gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too

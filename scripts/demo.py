@@ -94,8 +94,7 @@ def embed():
 def run(title, script, *args):
     """Run one of the project's scripts with this Python, and show its output."""
     print(f'\n{title}', flush=True)
-    command = [sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)]
-    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)], check=True)
 
 
 if __name__ == '__main__':

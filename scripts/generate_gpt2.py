@@ -104,10 +104,8 @@ class Generator:
         known = self._tokenizer.vocab.token_to_idx
         ids = [known[text]] if text in known else self._tokenizer.encode(text)
         if len(ids) != 1:
-            raise InputError(
-                f'{text!r} is {len(ids)} tokens of this model, and must be a single one',
-                field='stop',
-            )
+            problem = f'{text!r} is {len(ids)} tokens of this model, and must be a single one'
+            raise InputError(problem, field='stop')
         return ids[0]
 
     def _stream(self, prompt, *numbers):
@@ -203,10 +201,8 @@ def write_texts(path, results):
     from model_zoo.app.writing import write_records
 
     if path.lower().endswith(('.csv', '.tsv', '.jsonl')):
-        records = (
-            {'prompt': each['prompt'], **sample} for each in results for sample in each['samples']
-        )
-        write_records(records, output=path)
+        samples = ((each['prompt'], sample) for each in results for sample in each['samples'])
+        write_records(({'prompt': text, **sample} for text, sample in samples), output=path)
     else:
         write_json(path, results)
 

@@ -48,11 +48,8 @@ def main(argv=None):
 
     built = embedding.digest(args.pooling, args.prompt)
     vectors = corpus.vectors(lambda texts: embed(texts, args.prompt), built, not args.no_cache)
-    asked, similarity = (
-        list(embed(queries, args.query_prompt)),
-        embedding.similarity_of(args.pooling),
-    )
-    numbers, found = nearest(asked, vectors, args.top_k, similarity)
+    asked = list(embed(queries, args.query_prompt))
+    numbers, found = nearest(asked, vectors, args.top_k, embedding.similarity_of(args.pooling))
 
     def records():
         for query, row, scores in zip(queries, numbers.tolist(), found.tolist()):

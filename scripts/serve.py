@@ -81,11 +81,9 @@ def main(argv=None):
         hosts = ['127.0.0.1', 'localhost', '[::1]', args.host, *(hosts or ())]
     elif args.api_key is None:
         logger.warning('all who reach %s can use the models; `api_key` asks for a key', args.host)
-    settings = server.Settings(
-        api_key=None if args.api_key is None else server.read_key(args.api_key),
-        allowed_hosts=hosts,
-        **{name: vars(args)[name] for name in LIMITS},
-    )
+    key, limits = args.api_key, {name: vars(args)[name] for name in LIMITS}
+    key = None if key is None else server.read_key(key)
+    settings = server.Settings(api_key=key, allowed_hosts=hosts, **limits)
     named = server.name_models(args.models)
     names = 'engine', 'precision', 'max_length', 'batch_tokens'
     options = {name: vars(args)[name] for name in names}

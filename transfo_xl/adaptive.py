@@ -154,10 +154,8 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         parts = [(f'table{cluster}', f'bias{cluster}', self._sizes[cluster])]
         if cluster == 0 and len(self._sizes) > 1:
             parts.append(('cluster_weight', 'cluster_bias', len(self._sizes) - 1))
-        scores = [
-            self.fully_connected(F, x, params[weight], params[bias], num_hidden=size)
-            for weight, bias, size in parts
-        ]
+        pairs = [(size, params[weight], params[bias]) for weight, bias, size in parts]
+        scores = [self.fully_connected(F, x, *pair, num_hidden=size) for size, *pair in pairs]
         scores = F.concat(*scores, dim=1) if len(scores) > 1 else scores[0]
         if self.precision == 'float16':
             scores = F.cast(scores, 'float32')

@@ -108,8 +108,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         key, value = (self._by_head(F, self._dense(F, context, weight)) for weight in weights)
         distance_keys = self.distance_keys(F, positions)
         biases = biases['content_bias'], biases['position_bias']
-        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
-        return output, key, value
+        return self._attend(F, query, key, value, distance_keys, mask, frame, *biases), key, value
 
     def remember(self, F, memory):
         """Keys and values of (keys, batch, units), (heads * batch, keys, head_size) each."""
@@ -125,8 +124,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         query, *parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         new_key, new_value = (self._by_head(F, part) for part in parts)
         key, value = F.concat(key, new_key, dim=1), F.concat(value, new_value, dim=1)
-        output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
-        return output, key, value
+        return self._attend(F, query, key, value, distance_keys, mask, frame, *biases), key, value
 
     def _values(self, like):
         """Return the content and the position bias, and the weight of queries, keys and values."""
@@ -143,9 +141,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         # all rows' queries with all distances, in one product a head
         by_distance = F.reshape(queries[1], shape=(0, -3, 0))  # (heads, B * L, size)
         by_distance = self._batch_dot(F, by_distance, distance_keys, transpose_b=True)
-        by_distance = F.reshape_like(
-            by_distance, query, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=2
-        )  # (heads * B, L, K + 1)
+        first_two = {'lhs_begin': 0, 'lhs_end': 2, 'rhs_begin': 0, 'rhs_end': 2}
+        by_distance = F.reshape_like(by_distance, query, **first_two)  # (heads * B, L, K + 1)
         by_distance = self._shift(F, by_distance, mask, frame)
         if self.precision == 'float16':
             scores = self._batch_dot(F, query, key, transpose_b=True) + by_distance
@@ -163,9 +160,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         # The `first` positions all have the same key and value, which is kept once.
         *biases, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
-        query, key, value = (
-            F.reshape(part, shape=(-3, self._num_heads, self._head_size)) for part in parts
-        )  # (B, heads, size)
+        heads = -3, self._num_heads, self._head_size
+        query, key, value = (F.reshape(part, shape=heads) for part in parts)  # (B, heads, size)
         scale = 1 / math.sqrt(self._head_size)
         biased = [F.broadcast_add(query, F.expand_dims(bias, 0)) for bias in biases]
         by_content, by_distance = (part * scale for part in biased)
@@ -205,9 +201,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         # Query i has the key of the distance 0 one position further than query i - 1. Reading the
         # numbers in rows that are one shorter does that (appendix B). Numbers at keys ahead of a
         # query belong to the next one, and are masked.
-        numbers = F.reshape_like(
-            by_distance, frame, lhs_begin=1, lhs_end=3, rhs_begin=0, rhs_end=2
-        )  # (N, K + 1, L)
+        # (N, K + 1, L)
+        numbers = F.reshape_like(by_distance, frame, lhs_begin=1, lhs_end=3, rhs_begin=0, rhs_end=2)
         numbers = F.slice_axis(numbers, axis=1, begin=1, end=None)
         return F.reshape_like(numbers, mask, lhs_begin=1, lhs_end=3, rhs_begin=2, rhs_end=4)
 
@@ -235,11 +230,8 @@ class RelativeCell(Cell):
         super().__init__(prefix=prefix)
         self.pre_norm = config.pre_lnorm
         sizes, (initializer, _) = (config.d_model, config.d_inner), initializers(config)
-        norm = {
-            'epsilon': config.layer_norm_epsilon,
-            'in_channels': config.d_model,
-            'gamma_initializer': NormalAroundOne(config.init_std),
-        }
+        norm = {'epsilon': config.layer_norm_epsilon, 'in_channels': config.d_model}
+        norm['gamma_initializer'] = NormalAroundOne(config.init_std)
         with self.name_scope():
             self.attention = RelativeAttention(config, biases, prefix='attention_')
             self.attention_norm = LayerNorm(**norm)

@@ -69,11 +69,10 @@ class _Prompt(LockedGraph):
         first = [[] for _ in keys]
         if self.transformer.mem_len > 0:
             first = [[self._first(F, array) for array in pair] for pair in zip(keys, values)]
-        keys, values = (
-            [self._move(F, array, index) for array in arrays] for arrays in (keys, values)
-        )  # (B, L, heads, size)
-        keys = F.transpose(F.stack(*keys), axes=(0, 1, 3, 2, 4))
-        values = F.transpose(F.stack(*values), axes=(0, 1, 3, 4, 2))
+        keys = F.stack(*(self._move(F, each, index) for each in keys))  # (layers, B, L, heads, C)
+        values = F.stack(*(self._move(F, each, index) for each in values))
+        keys = F.transpose(keys, axes=(0, 1, 3, 2, 4))
+        values = F.transpose(values, axes=(0, 1, 3, 4, 2))
         return scores, keys, values, first, self.transformer.distance_keys(F, distances, x)
 
     def _first(self, F, array):
@@ -158,8 +157,7 @@ class SegmentState:
 
 def _remember(transformer, F, memories):
     """Compute keys and values of a memory of hidden states."""
-    cells = zip(transformer.layers, memories)
-    pairs = [cell.remember(F, memory) for cell, memory in cells]
+    pairs = [cell.remember(F, memory) for cell, memory in zip(transformer.layers, memories)]
     return [list(arrays) for arrays in zip(*pairs)]
 
 

@@ -63,9 +63,6 @@ class StreamLoader(Loader):
             widths = (0, 0), (shown_again, 0)
             all_labels = np.pad(labels[:, begin:end], widths, constant_values=-1)
             ctx = self._context(number)
-            yield Batch(
-                mx.nd.array(words, ctx=ctx, dtype='int32'),
-                labels=mx.nd.array(all_labels, ctx=ctx, dtype='int32'),
-                count=len(labels) * (end - begin),
-                is_first=number == 0,
-            )
+            words = mx.nd.array(words, ctx=ctx, dtype='int32')
+            made = {'labels': mx.nd.array(all_labels, ctx=ctx, dtype='int32')}
+            yield Batch(words, count=len(labels) * (end - begin), is_first=number == 0, **made)

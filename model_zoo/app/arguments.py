@@ -3,7 +3,8 @@
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import Count, DeviceSettings, value_type
+from ..training.settings import Count, DeviceSettings
+from ..training.settings_base import value_type
 from ..util.choices import ENGINES, FORMATS, LONG_TEXTS
 from . import cli
 
@@ -66,8 +67,7 @@ def use_parser(doc, one='text', help='the texts, each in quotes', pairs=True):
     add = parser.add_argument
     add('model', help='folder or name of the model')
     add('texts', nargs='*', default=None, metavar=one, help=help)
-    lines = 'with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input'
-    add('--file', help=lines)
+    add('--file', help='with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input')
     add_encoding(parser)
     add('--text_column', metavar='COLUMN', help='of --file: its name or number, from 0')
     parser.set_defaults(text_pair_column=None)

@@ -46,9 +46,8 @@ class _LogFormatter(logging.Formatter):
 
     def formatMessage(self, record):
         if record.levelno >= logging.WARNING:
-            record.message = (
-                f'{record.levelname.lower()}: {rename_fields(record.message, _flag_of)}'
-            )
+            message = rename_fields(record.message, _flag_of)
+            record.message = f'{record.levelname.lower()}: {message}'
         elif record.levelno < logging.INFO:
             record.message = f'{record.name}: {record.message}'
         return super().formatMessage(record)

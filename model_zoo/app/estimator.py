@@ -86,13 +86,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(given.get('class_weights'), dict):
             weights = given['class_weights'].items()
             given['class_weights'] = {numbers.get(name, name): weight for name, weight in weights}
-        trained = finetune(
-            self.model,
-            'text-classification',
-            [(*row, str(label)) for row, label in zip(texts, labels)],
-            labels=list(numbers.values()),
-            **given,
-        )
+        rows = [(*row, str(label)) for row, label in zip(texts, labels)]
+        names = list(numbers.values())
+        trained = finetune(self.model, 'text-classification', rows, labels=names, **given)
         self.history_ = trained.history
         self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
         trained.save(self._folder.name)
@@ -109,9 +105,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         texts = _texts(X)
         result = np.zeros((len(texts), len(self.classes_)))
-        inputs = [
-            {'text': row[0], 'text_pair': row[1]} if len(row) == 2 else row[0] for row in texts
-        ]
+        inputs = [{'text': row[0], 'text_pair': row[1]} if row[1:] else row[0] for row in texts]
         for row, scores in zip(result, self.model_(inputs, top_k=None)):
             for score in scores:
                 row[int(score['label'])] = score['score']
@@ -119,8 +113,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the most probable label of each text, an array of (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def __getstate__(self):
         """Return the settings and the trained model's files, which `pickle` and joblib store."""

@@ -74,8 +74,7 @@ class Evaluator:
         """Write the predictions; returns the files' names."""
         names = []
         for segment in filter(self.sets.__contains__, self._task.predicted or ()):
-            outputs = self.outputs(segment)
-            names += self._task.write(folder, segment, self.sets[segment], outputs)
+            names += self._task.write(folder, segment, self.sets[segment], self.outputs(segment))
         if names:
             logger.info('predictions: %s', ', '.join(names))
         return names

@@ -329,10 +329,8 @@ class Trained:
         """Return the epochs' scores as a table, for notebooks."""
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
-        rows = ''.join(
-            '<tr>' + ''.join(f'<td>{_shown(record.get(name))}</td>' for name in names) + '</tr>'
-            for record in self.history
-        )
+        rows = ([f'<td>{_shown(each.get(name))}</td>' for name in names] for each in self.history)
+        rows = ''.join(f'<tr>{"".join(cells)}</tr>' for cells in rows)
         title = html.escape(self._title)
         return f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>'
 

@@ -144,8 +144,7 @@ def _ranks(importance):
     """Return the ranks of the heads: 0 is the most important one, NaN a missing one."""
     missing = np.isnan(importance)
     order = np.argsort(np.where(missing, np.inf, -importance), axis=None)
-    ranks = np.argsort(order).reshape(importance.shape)
-    return np.where(missing, np.nan, ranks)
+    return np.where(missing, np.nan, np.argsort(order).reshape(importance.shape))
 
 
 def _nested(values, convert=float):

@@ -51,8 +51,7 @@ def resume_output(args):
         return {'resume': args.resume or (has_training and not args.overwrite_output_dir), **keeps}
     for model in (folder, os.path.join(folder, 'best_model'), os.path.join(folder, 'model')):
         if os.path.isfile(os.path.join(model, 'config.json')):
-            others = ('checkpoint', 'config_file', 'vocab_file')
-            return {'model': model, **dict.fromkeys(others)}
+            return {'model': model, **dict.fromkeys(('checkpoint', 'config_file', 'vocab_file'))}
     return {}
 
 
@@ -60,10 +59,9 @@ def name_samples(args):
     """``--input_file`` with ``--do_train`` and ``--do_eval``, of the pre-training."""
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-    return {
-        'train_file': args.train_file or (args.input_file if args.do_train else None),
-        'dev_file': args.dev_file or (args.input_file if args.do_eval else None),
-    }
+    train_file = args.train_file or (args.input_file if args.do_train else None)
+    dev_file = args.dev_file or (args.input_file if args.do_eval else None)
+    return {'train_file': train_file, 'dev_file': dev_file}
 
 
 def read_warmup_steps(args):

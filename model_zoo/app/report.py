@@ -117,20 +117,15 @@ def _charts(results):
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     losses = [point for point in losses if point[1] is not None]
     scores = [(record['step'], record['score'], record['epoch']) for record in epochs if metric]
-    lines = [
-        {'name': 'training', 'color': 'train', 'points': log},
-        {'name': 'dev set', 'color': 'dev', 'points': losses},
-    ]
+    line = {'name': 'training', 'color': 'train', 'points': log}
+    lines = [line, {'name': 'dev set', 'color': 'dev', 'points': losses}]
     score = {'name': metric, 'color': 'dev', 'points': scores}
-    levels = [
-        {'name': f'{name} {_short(values[metric], _decimals(results))}', 'value': values[metric]}
-        for name, values in _simpler(results).items()
-        if metric in values
-    ]
-    return [
-        {'title': 'Loss', 'lines': lines, 'levels': []},
-        {'title': f'Dev set: {metric}' if metric else '', 'lines': [score], 'levels': levels},
-    ]
+    simpler, decimals = _simpler(results).items(), _decimals(results)
+    known = [(name, values[metric]) for name, values in simpler if metric in values]
+    levels = [{'name': f'{name} {_short(v, decimals)}', 'value': v} for name, v in known]
+    title = f'Dev set: {metric}' if metric else ''
+    of_score = {'title': title, 'lines': [score], 'levels': levels}
+    return [{'title': 'Loss', 'lines': lines, 'levels': []}, of_score]
 
 
 def plot_curves(path, results):
@@ -341,11 +336,8 @@ def _decimals(results):
 
 
 def _scores(metrics):
-    return {
-        name: value
-        for name, value in metrics.items()
-        if isinstance(value, (int, float)) and not name.endswith('_per_second')
-    }
+    numbers = {n: value for n, value in metrics.items() if isinstance(value, (int, float))}
+    return {n: value for n, value in numbers.items() if not n.endswith('_per_second')}
 
 
 def _short(value, decimals=4):

@@ -202,10 +202,8 @@ class RunFolder:
 
         `is_kept` is as in `Trainer`; files that are here already count as room.
         """
-        size = sum(
-            math.prod(parameter.shape) * np.dtype(parameter.dtype).itemsize
-            for parameter in block.collect_params().values()
-        )
+        parameters = block.collect_params().values()
+        size = sum(math.prod(each.shape) * np.dtype(each.dtype).itemsize for each in parameters)
         epochs = num_steps if settings.training_steps else math.ceil(settings.epochs)
         kept = settings.keep_checkpoints
         count = min(kept + 2, epochs)  # while an epoch is written, the last ones and the best one
@@ -259,8 +257,7 @@ class RunFolder:
 
     def write(self, name, settings, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""
-        args = vars(settings)
-        results = write_results(self.file(name), args, state, **more)
+        results = write_results(self.file(name), vars(settings), state, **more)
         if name == _RESULTS:
             cli.write_yaml(self.file('settings.yaml'), settings.to_repeat())
         return results

@@ -123,11 +123,9 @@ def read_file(
         texts = [''] * len(texts) if texts[0] is None else texts
         if not all(isinstance(text, str) for text in texts):
             raise InputError(f'there is no text in column {columns[0]!r}', where=where)
-        yield Given(
-            tuple(texts) if len(texts) == 2 else texts[0],
-            where.line if where.unit == 'line' else number,
-            record if has_names else {},
-        )
+        text = tuple(texts) if len(texts) == 2 else texts[0]
+        line = where.line if where.unit == 'line' else number
+        yield Given(text, line, record if has_names else {})
 
 
 def _standard_input(encoding):

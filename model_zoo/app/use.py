@@ -62,10 +62,8 @@ def _labelled(classifier, given, all_scores, taken):
         results = results_of(classifier, texts, all_scores)
         for each in chunk:
             if each.is_blank and empty is None:
-                empty = {
-                    name: Scores.fromkeys(value) if isinstance(value, dict) else None
-                    for name, value in next(results_of(classifier, ['-'], all_scores)).items()
-                }
+                usual = next(results_of(classifier, ['-'], all_scores)).items()
+                empty = {n: Scores.fromkeys(v) if isinstance(v, dict) else None for n, v in usual}
             result = empty if each.is_blank else next(results)
             taken.update(each.columns)
             named = {free(name): value for name, value in result.items()}

@@ -54,14 +54,9 @@ def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
         ratio = max_tokens / (longest * batch_size)
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # about empty buckets, which are left out
-        sampler = nlp.data.FixedBucketSampler(
-            lengths,
-            batch_size,
-            num_buckets=min(num_buckets, max(1, most)),
-            ratio=ratio,
-            shuffle=True,
-            bucket_scheme=scheme,
-        )
+        options = {'ratio': ratio, 'shuffle': True, 'bucket_scheme': scheme}
+        options['num_buckets'] = min(num_buckets, max(1, most))
+        sampler = nlp.data.FixedBucketSampler(lengths, batch_size, **options)
 
     def draw(random):
         # It shuffles in place, by NumPy's global generator: the generator's state is set meanwhile,

@@ -46,10 +46,8 @@ def text_windows(count, room, step=None):
     number = -(-(count - room) // step) + 1
     starts = [n * (count - room) // (number - 1) for n in range(number)]
     turns = [(left + right + room) // 2 for left, right in itertools.pairwise(starts)]
-    return [
-        Window(start, start + room, first, last)
-        for start, first, last in zip(starts, [0, *turns], [*turns, count])
-    ]
+    parts = zip(starts, [0, *turns], [*turns, count])
+    return [Window(start, start + room, first, last) for start, first, last in parts]
 
 
 def best_windows(windows, size):
@@ -58,10 +56,8 @@ def best_windows(windows, size):
     # the longer, then the first.
     starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
     before = np.arange(size) - starts  # (windows, size)
-    after = lengths - 1 - before
-    context = np.minimum(before, after)
-    scores = np.where(context < 0, -np.inf, context + 0.01 * lengths)
-    return scores.argmax(axis=0)
+    context = np.minimum(before, lengths - 1 - before)
+    return np.where(context < 0, -np.inf, context + 0.01 * lengths).argmax(axis=0)
 
 
 def spans_within(starts, ends, longest):

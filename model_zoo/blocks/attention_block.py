@@ -123,10 +123,8 @@ class AttentionBlock(ZooBlock):
 
     def example_makers(self, batch_size, length, random):
         shape = self.config.num_layers, self.config.num_heads
-        return {
-            **super().example_makers(batch_size, length, random),
-            'head_mask': lambda: random.randint(0, 2, shape).astype('float32'),
-        }
+        makers = super().example_makers(batch_size, length, random)
+        return {**makers, 'head_mask': lambda: random.randint(0, 2, shape).astype('float32')}
 
     # -- the heads' outputs ---------------------------------------------------------------------
 

@@ -67,9 +67,7 @@ class DecoderBlock(AttentionBlock):
             flat = math.prod(rows)
             heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
             shapes = [(2, flat, count, before, config.head_size) for count in heads]
-            makers['past'] = lambda: [
-                random.standard_normal(shape).astype('float32') for shape in shapes
-            ]
+            makers['past'] = lambda: [random.standard_normal(s).astype('float32') for s in shapes]
         return makers
 
     def set_num_special_tokens(self, num_special_tokens):
@@ -107,8 +105,7 @@ class DecoderBlock(AttentionBlock):
         before = before if positions is None else None
         self.check_text(words, inputs.get('valid_length'), axes, before)
         if types is not None:
-            rows = self.config.embedding_rows
-            check_array('token_types', types, words.shape, 0, rows)
+            check_array('token_types', types, words.shape, 0, self.config.embedding_rows)
         if positions is not None:
             check_array('position_ids', positions, words.shape, 0, self.context_length)
         if inputs.get('head_mask') is not None:

@@ -232,8 +232,7 @@ class BlockFiles:
         known = [name for name, layout in LAYOUTS.items() if layout.mapping in mappings]
         UnknownNameError.check(f'format of {type(self).__name__}', format, known)
         mapping = mappings[LAYOUTS[format].mapping]
-        with_prefix = self.backbone is not None
-        return mapping.save(self.own_tensors(), self.config, with_prefix=with_prefix)
+        return mapping.save(self.own_tensors(), self.config, with_prefix=self.backbone is not None)
 
     def load_weights(self, weights, ctx=None, may_lack=(), exact=False):
         """Set the parameters to the `Weights` that `read_weights` has read.

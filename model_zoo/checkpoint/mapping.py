@@ -261,11 +261,8 @@ class Mapping:
         self._mark_heads, self._outside = mark_heads, tuple(outside)
         self._order, self._ignore, self._rename = tuple(order), ignore, rename
         self._ours = [(rule, _pattern(rule.ours)) for rule in rules]
-        self._theirs = [
-            ((rule, part), _pattern(name))
-            for rule in rules
-            for part, name in enumerate(rule.theirs)
-        ]
+        parts = [(rule, part) for rule in rules for part in range(len(rule.theirs))]
+        self._theirs = [((rule, part), _pattern(rule.theirs[part])) for rule, part in parts]
         self._tied = {name: rule.theirs[0] for rule in rules for name in rule.tied}
 
     def canonical(self, names):
@@ -322,12 +319,8 @@ class Mapping:
         used = {new: name for name, new in names.items()}
         for name, new in copies.items():
             if not np.array_equal(tensors[name], tensors[used[new]]):
-                _log.warning(
-                    '%s differs from %s, which is used for both: the program that wrote them gives '
-                    'other results',
-                    name,
-                    used[new],
-                )
+                problem = '%s differs from %s, which is used: the program that wrote them uses both'
+                _log.warning(problem, name, used[new])
         parts_of, unknown = {}, []
         for name, new in names.items():
             entry, numbers = _find(self._theirs, new)

@@ -116,10 +116,8 @@ def from_bfloat16(bits):
 
 def as_weights(tensors):
     """Convert float16 tensors to float32, the type that blocks compute with."""
-    return {
-        name: array.astype(np.float32) if array.dtype == np.float16 else array
-        for name, array in tensors.items()
-    }
+    halves = {name for name, array in tensors.items() if array.dtype == np.float16}
+    return {**tensors, **{name: tensors[name].astype(np.float32) for name in halves}}
 
 
 def plain_arrays(state_dict):
@@ -162,11 +160,8 @@ def write_safetensors(path, tensors):
     An array with several names, which is tied, is written by the first, as transformers does.
     """
     first = {id(array): name for name, array in reversed(tensors.items())}
-    tensors = {
-        name: np.ascontiguousarray(array)
-        for name, array in tensors.items()
-        if first[id(array)] == name
-    }
+    kept = (item for item in tensors.items() if first[id(item[1])] == item[0])
+    tensors = {name: np.ascontiguousarray(array) for name, array in kept}
     problem = f'{path!r} cannot hold these tensors'
     with reporting(problem, errors=safetensors.SafetensorError):
         content = safetensors.numpy.save(tensors, {'format': 'pt'})

@@ -178,9 +178,8 @@ def _read_tensor(files, key, fields, entries):
         values = _read_values(files, read_message(entries[part]))
         if result is None:
             result = np.zeros(_shape(fields), values.dtype)
-        result[
-            tuple(slice(start, None if size < 0 else start + size) for start, size in slices)
-        ] = values
+        ends = ((begin, None if size < 0 else begin + size) for begin, size in slices)
+        result[tuple(slice(*each) for each in ends)] = values
     return result
 
 

@@ -10,6 +10,16 @@ from .request import Request
 from .scores import log_normalizer
 from .search import NewToken, draw, row_generators, search
 
+__all__ = [
+    'Continuation',
+    'GenerationMixin',
+    'NewToken',
+    'StreamedText',
+    'generate',
+    'stream',
+    'text_of',
+]
+
 
 class Continuation(NamedTuple):
     """The continuation of a prompt.

@@ -63,9 +63,8 @@ class GrowingText:
     def select(self, rows):
         """Keep these rows, in this order; rows may be repeated."""
         # `scores` still belong to the previous rows until the next `append`.
-        self._tokens, self._lengths, self._starts = (
-            array[rows] for array in (self._tokens, self._lengths, self._starts)
-        )
+        arrays = self._tokens, self._lengths, self._starts
+        self._tokens, self._lengths, self._starts = (array[rows] for array in arrays)
         self._state = self._state.select(rows)
 
     def append(self, tokens):

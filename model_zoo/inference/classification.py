@@ -200,11 +200,8 @@ class ZeroShotClassification(Pipeline):
         else:
             scores = softmax(logits[:, self._entailment])
         order = scores.argsort()[::-1]
-        return {
-            'sequence': item,
-            'labels': [options['labels'][row] for row in order],
-            'scores': scores[order].tolist(),
-        }
+        names = [options['labels'][row] for row in order]
+        return {'sequence': item, 'labels': names, 'scores': scores[order].tolist()}
 
 
 class MultipleChoice(TextPairs):

@@ -108,8 +108,6 @@ def _cast_once(symbol, parameters):
             node.update(op='null', name=f'{source}{_ENDING}', inputs=[], attrs={})
     graph['arg_nodes'] = [i for i, node in enumerate(nodes) if node['op'] == 'null']
     symbol = mx.sym.load_json(json.dumps(graph))
-    values = {
-        **parameters,
-        **{f'{name}{_ENDING}': mx.nd.amp_cast(parameters[name], dtype=BFLOAT16) for name in made},
-    }
+    halves = {name: mx.nd.amp_cast(parameters[name], dtype=BFLOAT16) for name in made}
+    values = {**parameters, **{f'{name}{_ENDING}': half for name, half in halves.items()}}
     return symbol, {name: values[name] for name in symbol.list_arguments() if name in values}

@@ -177,11 +177,9 @@ class OnnxRuntimeEngine(OnnxEngine):
         options.log_severity_level = 3
         providers = ['CPUExecutionProvider']
         self.session = onnxruntime.InferenceSession(self.path, options, providers=providers)
-        inputs = {
-            each.name: Port(tuple(each.shape), _dtype(each.type))
-            for each in self.session.get_inputs()
-        }
-        return inputs, [tensor.name for tensor in self.session.get_outputs()]
+        inputs = self.session.get_inputs()
+        ports = {each.name: Port(tuple(each.shape), _dtype(each.type)) for each in inputs}
+        return ports, [tensor.name for tensor in self.session.get_outputs()]
 
     def run(self, words, token_types, valid_length):
         feed = self.feed(words, token_types, valid_length)
@@ -355,10 +353,8 @@ class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
     def past_of(self, arrays, old=None):
         from onnxruntime import OrtValue
 
-        return {
-            name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
-            for name, array in arrays.items()
-        }
+        make = OrtValue.ortvalue_from_numpy
+        return {name: make(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
     def arrays_of(self, past):
         return {name: value.numpy() for name, value in past.items()}

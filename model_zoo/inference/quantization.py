@@ -102,15 +102,10 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     if mode != 'none':
         ranges = _calibrate(symbol, parameters, batches, mode, dtype)
         logger.info('calibrated on %d batches', len(batches))
-        graph, weights, _ = quantization.calib_graph(
-            graph,
-            parameters,
-            auxiliary,
-            types.SimpleNamespace(min_max_dict=ranges),
-            calib_mode='customize',
-            quantized_dtype=dtype,
-            logger=None,
-        )
+        options = {'calib_mode': 'customize', 'quantized_dtype': dtype, 'logger': None}
+        collector = types.SimpleNamespace(min_max_dict=ranges)
+        found = quantization.calib_graph(graph, parameters, auxiliary, collector, **options)
+        graph, weights, _ = found
     graph = graph.get_backend_symbol(_BACKEND)
     inputs = [name for name in _INPUTS if name in graph.list_inputs()]
     with tempfile.TemporaryDirectory() as folder:

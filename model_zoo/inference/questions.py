@@ -232,5 +232,4 @@ def _best_spans(window, starts, ends, options):
     first, last = spans_within(places, places, options['longest'])
     scores = starts[first] * ends[last]
     order = np.argsort(-scores, kind='stable')[: options['candidates']]
-    spans = zip(*(array[order].tolist() for array in (first, last, scores)))
-    return spans, null_score
+    return zip(*(array[order].tolist() for array in (first, last, scores))), null_score

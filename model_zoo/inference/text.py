@@ -124,12 +124,8 @@ class TextGeneration(Pipeline):
         options['stop_tokens'] = ends if given.stop_at_end else []
         # the model forgets the beginning of a text that is longer than its context
         options['overflow'] = 'slide'
-        return {
-            'full': given.return_full_text,
-            'generate': options,
-            'seed': given.seed,
-            'most': (given.max_new_tokens, given.max_length),
-        }
+        checked = {'full': given.return_full_text, 'generate': options, 'seed': given.seed}
+        return {**checked, 'most': (given.max_new_tokens, given.max_length)}
 
     def new_tokens(self, ids, options):
         """Return the maximum number of new tokens of a prompt; `options` are `checked` ones."""

@@ -121,11 +121,8 @@ class TokenClassification(Pipeline):
             stride = room // 4
         if stride is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
-        return {
-            'strategy': given.aggregation_strategy or ('first' if self.knows_words else 'none'),
-            'ignored': set(given.ignore_labels),
-            'stride': stride,
-        }
+        strategy = given.aggregation_strategy or ('first' if self.knows_words else 'none')
+        return {'strategy': strategy, 'ignored': set(given.ignore_labels), 'stride': stride}
 
     def _rows(self, items, options, meter=None):
         limits = self.max_length, options['stride'], self.knows_words, meter
@@ -278,19 +275,14 @@ class FillMask(Pipeline):
         return [np.stack(words), np.stack(scores)]
 
     def _finish(self, item, rows, outputs, options):
-        (row,), (found,) = rows, outputs
+        (row,), (best,) = rows, outputs
         is_single, masks = len(row.about) == 1, []  # with several masks the others stay visible
-        for position, words, scores in zip(row.about, *found):
+        for position, words, scores in zip(row.about, *best):
             masks.append([])
             for word, score in zip(words.tolist(), scores.tolist()):
                 ids = row.input_ids.copy()
                 ids[position] = word
-                masks[-1].append(
-                    {
-                        'score': score,
-                        'token': word,
-                        'token_str': self.tokenizer.decode([word]),
-                        'sequence': self.tokenizer.decode(ids, skip_special_tokens=is_single),
-                    }
-                )
+                found = {'score': score, 'token': word, 'token_str': self.tokenizer.decode([word])}
+                found['sequence'] = self.tokenizer.decode(ids, skip_special_tokens=is_single)
+                masks[-1].append(found)
         return masks[0] if is_single else masks

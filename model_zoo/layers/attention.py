@@ -42,8 +42,7 @@ def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
     if layer not in config.pruned_heads:
         return row
     kept = config.kept_heads(layer)
-    parts = [F.slice_axis(row, axis=0, begin=head, end=head + 1) for head in kept]
-    return F.concat(*parts, dim=0)
+    return F.concat(*[F.slice_axis(row, axis=0, begin=head, end=head + 1) for head in kept], dim=0)
 
 
 def unstack(F, arrays, count):
@@ -147,9 +146,8 @@ class SelfAttention(MixedPrecision, HybridBlock):
         heads = self.num_heads
         scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
         probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
-        context = self.product(
-            F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
-        )  # (L, B, inner)
+        operator = F.contrib.interleaved_matmul_selfatt_valatt
+        context = self.product(F, operator, qkv, probabilities, heads=heads)  # (L, B, inner)
         return self._project(context), by_head
 
     def _standard(self, F, x, mask):
@@ -247,28 +245,21 @@ class CausalSelfAttention(SelfAttention):
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         if uses_standard_operators():
             return self._standard(F, x, mask, past)
-        heads = self.num_heads
         qkv = self.qkv(x)  # (L, B, 3 * inner)
         query, key, value = self._split(F, qkv)  # (B, heads, L, size) each
         if past is None:
-            scores = self.product(F, F.contrib.interleaved_matmul_selfatt_qk, qkv, heads=heads)
-        else:
-            past_key, past_value = unstack(F, past, 2)
-            key = F.concat(past_key, key, dim=2)  # (B, heads, P + L, size)
-            value = F.concat(past_value, value, dim=2)
-            query, flat_key = (F.reshape(x, shape=(-3, 0, 0)) for x in (query, key))
-            scores = self.product(F, F.batch_dot, query, flat_key, transpose_b=True)
-            scores = scores / math.sqrt(self._head_size)  # (B * heads, L, P + L)
+            return (*self._attend(F, qkv, mask, head_mask), F.stack(key, value, axis=0))
+        past_key, past_value = unstack(F, past, 2)
+        key = F.concat(past_key, key, dim=2)  # (B, heads, P + L, size)
+        value = F.concat(past_value, value, dim=2)
+        flat = (F.reshape(x, shape=(-3, 0, 0)) for x in (query, key, value))
+        flat_query, flat_key, flat_value = flat
+        scores = self.product(F, F.batch_dot, flat_query, flat_key, transpose_b=True)
+        scores = scores / math.sqrt(self._head_size)  # (B * heads, L, P + L)
         probabilities, by_head = self._probabilities(F, scores, mask, head_mask)
-        if past is None:
-            context = self.product(
-                F, F.contrib.interleaved_matmul_selfatt_valatt, qkv, probabilities, heads=heads
-            )  # (L, B, inner)
-        else:
-            flat_value = F.reshape(value, shape=(-3, 0, 0))
-            context = self.product(F, F.batch_dot, probabilities, flat_value)
-            context = F.reshape(context, shape=(-4, -1, heads, 0, 0))  # (B, heads, L, size)
-            context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
+        context = self.product(F, F.batch_dot, probabilities, flat_value)
+        context = F.reshape(context, shape=(-4, -1, self.num_heads, 0, 0))  # (B, heads, L, size)
+        context = F.reshape(F.transpose(context, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
         return self._project(context), by_head, F.stack(key, value, axis=0)
 
     def _standard(self, F, x, mask, past=None):
@@ -291,15 +282,13 @@ class CausalSelfAttention(SelfAttention):
         value = F.reshape(value, shape=column)
         past = F.reshape(self.product(F, F.batch_dot, key_cache, query), shape=(0, 0))
         past = past + mask  # (B * heads, capacity)
-        current = F.reshape(
-            self.product(F, F.batch_dot, key, query), shape=(0, 0)
-        )  # (B * heads, 1)
+        # (B * heads, 1)
+        current = F.reshape(self.product(F, F.batch_dot, key, query), shape=(0, 0))
         probabilities = F.softmax(F.concat(past, current, dim=1), axis=-1)
         past = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
         current = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
-        context = self.product(
-            F, F.batch_dot, value_cache, F.expand_dims(past, 2)
-        )  # (B * heads, size, 1)
+        # (B * heads, size, 1)
+        context = self.product(F, F.batch_dot, value_cache, F.expand_dims(past, 2))
         context = context + F.broadcast_mul(value, F.expand_dims(current, 2))
         context = F.reshape(context, shape=(1, -1, self.num_heads * self._head_size))
         heads = (-1, self.num_heads)

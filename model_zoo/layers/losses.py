@@ -37,8 +37,7 @@ def binary_cross_entropy(F, scores, labels):
 def mean_squared_error(F, scores, labels):
     """Return the mean of squared differences."""
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
-    difference = F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))
-    return F.mean(F.square(difference))
+    return F.mean(F.square(F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))))
 
 
 def span_cross_entropy(F, scores, positions, valid_length=None):
@@ -98,5 +97,4 @@ def _cosines_with_first(F, vectors):
     """Return the cosines (batch, texts - 1) of the first text's vector with the others."""
     vectors = _unit_vectors(F, vectors)
     first = F.slice_axis(vectors, axis=1, begin=0, end=1)
-    rest = F.slice_axis(vectors, axis=1, begin=1, end=None)
-    return F.sum(F.broadcast_mul(first, rest), axis=2)
+    return F.sum(F.broadcast_mul(first, F.slice_axis(vectors, axis=1, begin=1, end=None)), axis=2)

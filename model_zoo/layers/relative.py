@@ -110,9 +110,8 @@ class DisentangledAttention(SelfAttention):
                     other = F.take(other, rows, axis=2)
                 pair = (F.reshape(each, shape=(0, -1, self._head_size)) for each in (part, other))
                 products = self.product(F, F.batch_dot, *pair, transpose_b=True)
-                products = F.reshape_like(
-                    products, part, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=3
-                )  # (heads, B, L, 2 * L)
+                by_row = {'lhs_begin': 0, 'lhs_end': 2, 'rhs_begin': 0, 'rhs_end': 3}
+                products = F.reshape_like(products, part, **by_row)  # (heads, B, L, 2 * L)
                 products = F.reshape(products, shape=(0, 0, -1))
                 scores = scores + F.take(products, place, axis=2)
         probabilities = self._by_axes(F, scores, mask, head_mask, (-1, 1, 1, 1))

@@ -30,9 +30,8 @@ def save(model, path):
     model = copy.deepcopy(model) if external else model  # which would lose its weights
     location = f'{os.path.basename(path)}_data'
     with reporting(f'cannot write {path!r}'):
-        onnx.save_model(
-            model, path, save_as_external_data=external, location=location, size_threshold=_SMALL
-        )
+        options = {'location': location, 'size_threshold': _SMALL}
+        onnx.save_model(model, path, save_as_external_data=external, **options)
     if not external:
         return [path]
     onnx.checker.check_model(path)  # `to_onnx` couldn't
@@ -167,11 +166,8 @@ class Writer:
     def same_type(self, *tensors):
         """Cast all to the widest of their types; a truth value counts as a number."""
         order = ('int64', 'float16', 'float32', 'float64')
-        dtype = max(
-            (tensor.dtype for tensor in tensors if tensor.dtype != 'bool'),
-            key=order.index,
-            default='float32',
-        )
+        types = [tensor.dtype for tensor in tensors if tensor.dtype != 'bool']
+        dtype = max(types, key=order.index, default='float32')
         return [self.cast(tensor, dtype) for tensor in tensors]
 
     def shape(self, tensor, begin=0, end=None):
@@ -248,11 +244,8 @@ def to_onnx(symbol, params, inputs, outputs):
         writer.nodes[-1].output[0] = name
         results.append(_value_info(tensor._replace(name=name), axes))
     used = {name for node in writer.nodes for name in node.input}
-    weights = [
-        numpy_helper.from_array(np.array(array, order='C'), name)
-        for name, array in writer.arrays.items()
-        if name in used
-    ]
+    arrays = {n: np.array(each, order='C') for n, each in writer.arrays.items() if n in used}
+    weights = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     sources = [data[name] for name in inputs if name in data]
     model = helper.make_model(
         helper.make_graph(writer.nodes, 'gluon_transformer_zoo', sources, results, weights),
@@ -311,10 +304,8 @@ def _folded(symbol, nodes, heads, params):
     outputs = [node for node in symbol.get_internals() if node.name in made]
     if outputs:
         group = mx.sym.Group(outputs)
-        arrays = {
-            name: mx.nd.array(params[name], dtype=params[name].dtype)
-            for name in group.list_arguments()
-        }
+        given = ((name, params[name]) for name in group.list_arguments())
+        arrays = {name: mx.nd.array(array, dtype=array.dtype) for name, array in given}
         with without_subgraphs(), mx.autograd.pause():
             values = group.eval(mx.cpu(), **arrays)
         for output, value in zip(outputs, values):
@@ -326,13 +317,12 @@ def _ranks(symbol, params, inputs):
     """Return, by small sizes, each node's name -> the number of axes of each of its outputs."""
     sizes = {}
     shapes = {name: array.shape for name, array in params.items()}
-    for name, (_, _, axes) in inputs.items():
-        shapes[name] = tuple(
-            sum(sizes.setdefault(part, 2 + len(sizes)) for part in axis.split(' + '))
-            if isinstance(axis, str)
-            else axis
-            for axis in axes
-        )
+
+    def size_of(axis):
+        parts = axis.split(' + ') if isinstance(axis, str) else ()
+        return sum(sizes.setdefault(part, 2 + len(sizes)) for part in parts) if parts else axis
+
+    shapes.update((name, tuple(map(size_of, axes))) for name, (_, _, axes) in inputs.items())
     internals = symbol.get_internals()
     known = set(internals.list_inputs())
     given = {name: shape for name, shape in shapes.items() if name in known}

@@ -50,8 +50,7 @@ def library_path():
     None without a compiler.
     """
     try:
-        command = [*_compiler(), '-v']
-        version = subprocess.run(command, capture_output=True, check=True).stderr
+        version = subprocess.run([*_compiler(), '-v'], capture_output=True, check=True).stderr
     except (OSError, subprocess.CalledProcessError):
         return None
     with open(_SOURCE, 'rb') as file:

@@ -39,12 +39,9 @@ class Step(NamedTuple):
 
 def are_on_host(arrays):
     """Return whether all arrays are dense, of float32, and in the host's memory."""
-    return all(
-        array.context.device_type != 'gpu'
-        and array.dtype == np.float32
-        and array.stype == 'default'
-        for array in arrays
-    )
+    dense = [each for each in arrays if each.dtype == np.float32 and each.stype == 'default']
+    on_gpu = any(each.context.device_type == 'gpu' for each in arrays)
+    return len(dense) == len(arrays) and not on_gpu
 
 
 def sums_of_squares(arrays):
@@ -103,9 +100,8 @@ def update_by_lamb(updates, betas, bound=None, lower_bound=-math.inf, upper_boun
 
     groups = _usable(updates)
     _in_threads(direct, groups)
-    weights, directions = (
-        map(math.sqrt, _sums_of_squares([arrays[side] for arrays, _ in groups])) for side in (0, 1)
-    )
+    sides = ([arrays[side] for arrays, _ in groups] for side in (0, 1))
+    weights, directions = (map(math.sqrt, _sums_of_squares(arrays)) for arrays in sides)
     moves = []
     for (arrays, (_, step)), weight, direction in zip(groups, weights, directions):
         weight = min(max(weight, lower_bound), upper_bound)
@@ -117,11 +113,8 @@ def update_by_lamb(updates, betas, bound=None, lower_bound=-math.inf, upper_boun
 def _usable(updates):
     """Return the updates of use as (views of the arrays, (scale, step))."""
     mx.nd.waitall()
-    return [
-        ([_flat(array) for array in arrays], (scale, step))
-        for arrays, scale, step in updates
-        if scale != 0 and math.isfinite(scale)
-    ]
+    usable = [each for each in updates if each[1] != 0 and math.isfinite(each[1])]
+    return [([_flat(array) for array in arrays], tuple(rest)) for arrays, *rest in usable]
 
 
 def _update_moments(grad, moments, scale, betas, bound, first, second):
@@ -170,11 +163,10 @@ def _in_threads(function, groups):
 
     `groups` are (arrays of one size, option), and `spare` two arrays of the thread.
     """
-    pieces = [
-        ([array[start : start + _PIECE] for array in arrays], option)
-        for arrays, option in groups
-        for start in range(0, arrays[0].size, _PIECE)
-    ]
+    pieces = []
+    for arrays, option in groups:
+        for start in range(0, arrays[0].size, _PIECE):
+            pieces.append(([array[start : start + _PIECE] for array in arrays], option))
     results, waiting = [None] * len(pieces), iter([*enumerate(pieces)])
     numbers = sum(arrays[0].size for arrays, _ in groups)
     count = min(used_processors(), numbers // _LEAST)

@@ -87,11 +87,8 @@ def copy_of(url, folder):
     url = url.rstrip('/')
     base, _, name = url.rpartition('/')
     if remote.is_file(url) or remote.is_file(f'{url}.index'):
-        files = {
-            file: facts
-            for file, facts in remote.sizes_in(base).items()
-            if '/' not in file and (file.startswith(name) or facts[0] <= _SMALL)
-        }
+        beside = {n: facts for n, facts in remote.sizes_in(base).items() if '/' not in n}
+        files = {n: f for n, f in beside.items() if n.startswith(name) or f[0] <= _SMALL}
         inner = (posixpath.basename(base), name)
     else:
         files, base, inner = remote.sizes_in(url), url, (name,)

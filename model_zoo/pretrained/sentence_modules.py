@@ -297,10 +297,8 @@ def _settings(transformer, kind):
     if length is None:
         length = _fields_in(transformer, TOKENIZER_CONFIG).get('model_max_length')
     is_number = isinstance(length, (int, float)) and -math.inf < length < math.inf
-    return {
-        'max_length': int(length) if is_number else None,
-        'lowers': bool(fields.get('do_lower_case')),
-    }
+    length = int(length) if is_number else None
+    return {'max_length': length, 'lowers': bool(fields.get('do_lower_case'))}
 
 
 def copy_sentence_modules(files, folder):
@@ -348,12 +346,9 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers
         os.makedirs(os.path.join(folder, path), exist_ok=True)
     with kept_sums(folder, begin=True) as written:
         if dense is not None:
-            contents[os.path.join(paths[-1], 'config.json')] = {
-                'in_features': units,
-                'out_features': len(dense[1]),
-                'bias': True,
-                'activation_function': 'torch.nn.modules.linear.Identity',
-            }
+            facts = {'in_features': units, 'out_features': len(dense[1]), 'bias': True}
+            facts['activation_function'] = 'torch.nn.modules.linear.Identity'
+            contents[os.path.join(paths[-1], 'config.json')] = facts
             written.append(os.path.join(folder, paths[-1], 'model.safetensors'))
             write_safetensors(written[-1], dict(zip(('linear.weight', 'linear.bias'), dense)))
         contents[MODULES_NAME] = modules  # last: it makes the folder one of sentence-transformers

@@ -297,13 +297,10 @@ class ClassificationTask(Task):
         target, name = self.target, self.record.submissions[segment]
         beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in data.rows]
         rows = zip(guids, *target.probabilities(outputs).T.tolist())
-        tables = {
-            name: [('index', 'prediction'), *zip(guids, target.written(outputs))],
-            beside: [('index', *target.columns), *rows],
-        }
-        for name, rows in tables.items():
-            write_table(os.path.join(folder, name), rows)
-        return list(tables)
+        predicted = [('index', 'prediction'), *zip(guids, target.written(outputs))]
+        write_table(os.path.join(folder, name), predicted)
+        write_table(os.path.join(folder, beside), [('index', *target.columns), *rows])
+        return [name, beside]
 
     def save(self, folder, model, tokenizer, **options):
         target, extras = self.target, model.config.extras

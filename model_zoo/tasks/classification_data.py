@@ -77,8 +77,7 @@ def custom_task(
     noted = {}
     if files and not (text_columns and label_column):
         segment, source = next(iter(files.items()))
-        encoding = options.get('encoding')
-        where, row = next(read_records(source, PARTS, segment, encoding=encoding))
+        where, row = next(read_records(source, PARTS, segment, encoding=options.get('encoding')))
         if not text_columns:
             text_columns = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
         if label_column is None and multi_label and row.keys() >= {*(labels or [None])}:
@@ -98,9 +97,9 @@ def custom_task(
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
     names = None if labels is None else tuple(map(str, labels))
-    target = (
-        Number(decimal=decimal) if regression else (LabelSet if multi_label else Classes)(names)
-    )
+    target = LabelSet(names) if multi_label else Classes(names)
+    if regression:
+        target = Number(decimal=decimal)
     if header is None:
         header = any(isinstance(column, str) for column in columns)
     label = tuple(columns[count:]) if len(columns) > count + 1 else [*columns, None][count]
@@ -332,6 +331,5 @@ def _without_vectors(task, rows, classes):
     names = task.labels or [f'LABEL_{number}' for number in range(count)]
     if not has_vectors:
         return rows
-    return [
-        (*row, tuple(name for name, bit in zip(names, label) if bits[bit])) for *row, label in rows
-    ]
+    named = (tuple(n for n, bit in zip(names, row[-1]) if bits[bit]) for row in rows)
+    return [(*row[:-1], labels) for row, labels in zip(rows, named)]

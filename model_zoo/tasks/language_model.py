@@ -148,8 +148,7 @@ class BlockReading:
         tokens = np.array(self._tokenizer.encode_text(text), np.int32)
         settings, workers = self.settings, self._workers if train else None
         options = batch_size, train, settings.seed, contexts, workers
-        loader = BlockLoader(tokens, settings.max_length, *options)
-        return loader, len(text.split()), tokens
+        return BlockLoader(tokens, settings.max_length, *options), len(text.split()), tokens
 
     def mean_loss(self, batch):
         """Return the mean loss of a batch's tokens."""

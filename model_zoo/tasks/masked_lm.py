@@ -230,8 +230,7 @@ class PretrainingTask(MaskedLMTask):
         check_files(settings, 'vocab_file')
         has_gpus = mx.runtime.Features().is_enabled('CUDA')
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
-            gpus = ','.join(map(str, range(mx.context.num_gpus())))
-            self.assume(gpus=gpus)
+            self.assume(gpus=','.join(map(str, range(mx.context.num_gpus()))))
         named = {'train': self.trains, 'dev': settings.dev_file}
         return {name: name for name, is_there in named.items() if is_there}
 
@@ -382,5 +381,4 @@ def formatted_terms(record, losses, accuracies):
     """Format the losses and accuracies of a record as in GluonNLP's log."""
     kinds = ('loss', losses, 1), ('acc', accuracies, 100)
     names = [(f'{term}_{kind}', form, scale) for term in TERMS for kind, form, scale in kinds]
-    parts = [f'{n}={record[n] * scale:{form}}' for n, form, scale in names if n in record]
-    return '\t'.join(parts)
+    return '\t'.join([f'{n}={record[n] * scale:{form}}' for n, form, scale in names if n in record])

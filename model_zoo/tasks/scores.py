@@ -99,10 +99,8 @@ def error_analysis(
     wrong = [number for number, (label, predicted) in enumerate(pairs) if label != predicted]
     wrong.sort(key=lambda number: -losses[number])
     counts, keys = collections.Counter(pairs), ('text', 'label', 'prediction', 'loss')
-    mistakes = [
-        (squeeze(texts[number]), *pairs[number], float(losses[number]))
-        for number in wrong[:MOST_MISTAKES]
-    ]
+    first = wrong[:MOST_MISTAKES]
+    mistakes = [(squeeze(texts[number]), *pairs[number], float(losses[number])) for number in first]
     return {
         'examples': len(labels),
         'guess': guess,
@@ -129,9 +127,8 @@ def class_report(title, classes, labels, predictions):
     from sklearn.utils.multiclass import unique_labels
 
     numbers = unique_labels(labels, predictions)
-    *scores, counts = precision_recall_fscore_support(
-        labels, predictions, labels=numbers, zero_division=0
-    )
+    known = {'labels': numbers, 'zero_division': 0}
+    *scores, counts = precision_recall_fscore_support(labels, predictions, **known)
     has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
     names, predicted = [classes[number] for number in numbers], has_class.sum(axis=0)[numbers]
     return table_report(title, names, *scores, counts, predicted)
@@ -141,10 +138,8 @@ def table_report(title, labels, precision, recall, f1, examples, predicted):
     """Return a table with a row for each class, as entries of `error_analysis`."""
     names = 'precision', 'recall', 'f1', 'examples', 'predicted'
     types = float, float, float, int, int
-    rows = [
-        {'label': label, **{name: kind(cell) for name, kind, cell in zip(names, types, cells)}}
-        for label, *cells in zip(labels, precision, recall, f1, examples, predicted)
-    ]
+    columns = (map(kind, c) for kind, c in zip(types, (precision, recall, f1, examples, predicted)))
+    rows = [{'label': each[0], **dict(zip(names, each[1:]))} for each in zip(labels, *columns)]
     missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
     return {'tables': {title: rows}, 'never_predicted': missing}
 

@@ -135,8 +135,7 @@ class SentenceTask(Task):
         own = None if located is None else modules_of(located.files)
         self._own = own or SentenceModules()
         self.own_length = self._own.max_length
-        pooling = self.settings.pooling or self._own.pooling
-        self.assume(pooling=pooling)
+        self.assume(pooling=self.settings.pooling or self._own.pooling)
 
     def prepare(self, rows):
         dev = rows.get('dev', next(iter(rows.values())))

@@ -4,26 +4,8 @@ import glob
 import os
 
 from ..errors import InputError
-from ..training.settings import (
-    BackendSettings,
-    BatchTokensSettings,
-    Count,
-    DeploySettings,
-    DeviceSettings,
-    FileSettings,
-    FinetuneSettings,
-    InferenceSettings,
-    ModelSettings,
-    OptimizerSettings,
-    OutputSettings,
-    ScheduleSettings,
-    SetSettings,
-    Settings,
-    TrainingSettings,
-    lower_case,
-    setting,
-    token_limit,
-)
+from ..training import settings as base
+from ..training.settings import Count, lower_case, setting, token_limit
 from ..util.choices import POOLINGS
 
 __all__ = [
@@ -46,25 +28,27 @@ LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': (
 NUM_BUCKETS = 10
 
 
-class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=5e-5):
+class ClassificationSettings(
+    base.DeploySettings, base.FinetuneSettings, base.FileSettings, lr=5e-5
+):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
 
     task_name: str | None = setting(None, 'such as MRPC; custom for files of your own', 'usual')
     text_columns: list[str] | None = setting(
-        None, 'one or two text columns', 'free', excludes='text_column text_pair_column'
+        None, 'one or two text columns', 'mutable', excludes='text_column text_pair_column'
     )
-    text_column: str | None = setting(None, 'name or number of the text column', 'usual free')
-    text_pair_column: str | None = setting(None, 'second text', 'usual free', needs='text_column')
-    label_column: str | None = setting(None, 'name or number; default: a usual name', 'usual free')
+    text_column: str | None = setting(None, 'name or number of the text column', 'usual mutable')
+    text_pair_column: str | None = setting(None, 'of pairs', 'usual mutable', needs='text_column')
+    label_column: str | None = setting(None, 'name or number; default: usual ones', 'usual mutable')
     labels: list[str] | None = setting(
         None, "in the outputs' order; default: the model's, or the training file's, sorted"
     )
     skip_empty: bool = setting(False, 'leave out rows without a text or a label')
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers', 'usual')
-    decimal: str = setting('.', "mark in a regression's labels", 'free', choices=['.', ','])
+    decimal: str = setting('.', "mark in a regression's labels", 'mutable', choices=['.', ','])
     multi_label: bool = setting(
         False, 'any number of labels a text, separated by commas', 'usual', excludes='regression'
     )
@@ -77,9 +61,7 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
     class_weights: list[str] | None = setting(
         None, 'balanced, or weights such as bad=3 good=1', excludes='regression multi_label'
     )
-    sort_labels: bool = setting(
-        False, "a new model's labels in alphabetical order, not GluonNLP's", 'free'
-    )
+    sort_labels: bool = setting(False, "a new model's labels in alphabetical order", 'mutable')
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
 
@@ -99,7 +81,7 @@ class ClassificationSettings(DeploySettings, FinetuneSettings, FileSettings, lr=
                 raise InputError(f'linear and `{other}` exclude each other', field='method')
 
 
-class ChoiceSettings(FileSettings, FinetuneSettings, lr=5e-5, seed=42):
+class ChoiceSettings(base.FileSettings, base.FinetuneSettings, lr=5e-5, seed=42):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
     max_length: int = token_limit(128)
@@ -107,12 +89,12 @@ class ChoiceSettings(FileSettings, FinetuneSettings, lr=5e-5, seed=42):
 
 
 class StorySettings(
-    SetSettings,
-    InferenceSettings,
-    ModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    ScheduleSettings,
+    base.SetSettings,
+    base.InferenceSettings,
+    base.ModelSettings,
+    base.BatchTokensSettings,
+    base.BackendSettings,
+    base.ScheduleSettings,
     model='gpt_12_768_12',
     optimizer='openaiadam',
     batch_size=8,
@@ -135,8 +117,8 @@ EPSILONS = {'adam': 1e-8}
 
 
 class SquadSettings(
-    DeploySettings,
-    FinetuneSettings,
+    base.DeploySettings,
+    base.FinetuneSettings,
     dev_batch_size=24,
     lr=5e-5,
     epsilon=None,
@@ -152,7 +134,7 @@ class SquadSettings(
     f1_characters: bool | None = setting(None, 'F1 over characters; default: for KorQuAD, DRCD')
     strict: bool = setting(False, 'refuse files with questions that cannot be used')
     null_score_diff_threshold: float | None = setting(
-        None, 'by which "no answer" must be better; default: what suits the dev set', 'free'
+        None, 'by which "no answer" must be better; default: what suits the dev set', 'mutable'
     )
     max_length: int = token_limit(384)
     doc_stride: Count = setting(128, 'tokens between the starts of two windows', 'usual')
@@ -171,15 +153,18 @@ class SquadSettings(
 
 
 class TaggingSettings(
-    FileSettings, FinetuneSettings, lr=5e-5, epochs=4, dev_batch_size=32, seed=13531
+    base.FileSettings, base.FinetuneSettings, lr=5e-5, epochs=4, dev_batch_size=32, seed=13531
 ):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
     text_column: str | None = setting(
-        None, 'of words or texts: a name or number; default: 0', 'usual free', aliases='word_column'
+        None,
+        'of words or texts: a name or number; default: 0',
+        'usual mutable',
+        aliases='word_column',
     )
     label_column: str | None = setting(
-        None, 'default: a usual name, or -1, the last', 'usual free', aliases='tag_column'
+        None, 'default: a usual name, or -1, the last', 'usual mutable', aliases='tag_column'
     )
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
@@ -195,7 +180,12 @@ class TaggingSettings(
 
 
 class SentenceSettings(
-    FileSettings, FinetuneSettings, lr=2e-5, dev_batch_size=32, epochs=1, model='bert_6_384_12'
+    base.FileSettings,
+    base.FinetuneSettings,
+    lr=2e-5,
+    dev_batch_size=32,
+    epochs=1,
+    model='bert_6_384_12',
 ):
     """Settings of a sentence encoder."""
 
@@ -212,10 +202,10 @@ class SentenceSettings(
 
 
 class LanguageModelSettings(
-    SetSettings,
-    ModelSettings,
-    BackendSettings,
-    ScheduleSettings,
+    base.SetSettings,
+    base.ModelSettings,
+    base.BackendSettings,
+    base.ScheduleSettings,
     optimizer='openaiadam',
     batch_size=8,
     lr=2.5e-4,
@@ -227,7 +217,7 @@ class LanguageModelSettings(
 
     title = 'text'
 
-    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual free')
+    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual mutable')
     max_length: int | None = token_limit(None, "of a block; default: the model's", 'block_size')
     tgt_len: Count | None = setting(None, "of Transformer-XL's segments; default: the model's")
     ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
@@ -249,7 +239,7 @@ class LanguageModelSettings(
         return values
 
 
-class SampleSettings(Settings):
+class SampleSettings(base.Settings):
     """Settings for making samples from a text."""
 
     title = 'samples that are made from a text'
@@ -272,11 +262,11 @@ def _samples_in(path):
 
 class MaskedLMSettings(
     SampleSettings,
-    SetSettings,
-    ModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    TrainingSettings,
+    base.SetSettings,
+    base.ModelSettings,
+    base.BatchTokensSettings,
+    base.BackendSettings,
+    base.TrainingSettings,
     model='bert_12_768_12',
     dev_batch_size=32,
     seed=42,
@@ -288,10 +278,10 @@ class MaskedLMSettings(
     pregenerated_data: str | None = setting(
         None, 'instead of `train_file`: .npz or epoch_N.json, or their folder', 'usual'
     )
-    dev_data: str | None = setting(None, '.npz, or their folder', 'free', excludes='dev_file')
-    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual free')
+    dev_data: str | None = setting(None, '.npz, or their folder', 'mutable', excludes='dev_file')
+    text_column: str | None = setting(None, 'of the texts, if a file is a table', 'usual mutable')
     do_lower_case: bool | None = lower_case()
-    num_workers: int = setting(1, 'processes; 0: a thread of this one', 'free', at_least=0)
+    num_workers: int = setting(1, 'processes; 0: a thread of this one', 'mutable', at_least=0)
 
     def derived(self):
         samples = {name: vars(self)[name] for name in ('pregenerated_data', 'dev_data')}
@@ -300,12 +290,12 @@ class MaskedLMSettings(
 
 class PretrainingSettings(
     SampleSettings,
-    ModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    OptimizerSettings,
-    OutputSettings,
-    DeviceSettings,
+    base.ModelSettings,
+    base.BatchTokensSettings,
+    base.BackendSettings,
+    base.OptimizerSettings,
+    base.OutputSettings,
+    base.DeviceSettings,
     model='bert_12_768_12',
     max_length=512,
     max_predictions_per_seq=80,
@@ -321,36 +311,36 @@ class PretrainingSettings(
     title = 'data'
 
     train_file: str | None = setting(None, '.npz files; wildcards, commas', 'usual', aliases='data')
-    dev_file: str | None = setting(None, 'data to evaluate on', 'usual free', aliases='data_eval')
+    dev_file: str | None = setting(None, 'for evaluation', 'usual mutable', aliases='data_eval')
     batch_size: Count | None = setting(None, 'per GPU or worker; default: 8', 'usual size')
     total_batch_size: Count | None = setting(
-        None, 'of an update, on all GPUs', 'usual free', excludes='batch_tokens'
+        None, 'of an update, on all GPUs', 'usual mutable', excludes='batch_tokens'
     )
     batch_size_eval: Count | None = setting(
-        None, 'per worker; default: 8', 'free', aliases='dev_batch_size eval_batch_size'
+        None, 'per worker; default: 8', 'mutable', aliases='dev_batch_size eval_batch_size'
     )
-    total_batch_size_eval: Count | None = setting(None, '`batch_size_eval` x workers', 'free')
-    max_eval_steps: Count | None = setting(None, 'maximum number of evaluation batches', 'free')
+    total_batch_size_eval: Count | None = setting(None, '`batch_size_eval` x workers', 'mutable')
+    max_eval_steps: Count | None = setting(None, 'maximum number of evaluation batches', 'mutable')
     use_avg_len: bool = setting(False, '`batch_size` counts tokens', excludes='batch_tokens')
     num_buckets: Count = setting(1, f'of lengths; with `batch_tokens` {NUM_BUCKETS} instead of 1')
     circle_length: Count = setting(2, 'number of shards to mix at a time')
     synthetic_data: bool = setting(False, 'random words, to measure speed', excludes='batch_tokens')
     dummy_data_len: Count | None = setting(None, 'length of `synthetic_data`')
     raw: bool = setting(False, '`train_file` and `dev_file` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', 'free')
+    eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', 'mutable')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    num_dataset_workers: Count = setting(4, 'with `raw`: processes that make samples', 'free')
+    num_dataset_workers: Count = setting(4, 'with `raw`: processes that make samples', 'mutable')
     training_steps: Count = setting(20, None, 'usual total', aliases='num_steps num_train_steps')
     accumulate: Count = setting(1, 'number of batches per update', 'number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: Count | None = setting(None, 'continue from the checkpoint of this step', 'free')
+    start_step: Count | None = setting(None, 'continue from the checkpoint of this step', 'mutable')
     phase2: bool = setting(False, 'begin where the first phase ended', needs='phase1_num_steps')
     phase1_num_steps: Count | None = setting(
         None, '`training_steps` of the first phase in this `output_dir`', needs='phase2'
     )
-    eval_interval: Count = setting(50000, 'updates between evaluations', 'free')
-    profile: str | None = setting(None, 'file for the profile of updates 10 to 13', 'free')
-    verbose: bool = setting(False, None, 'free')
+    eval_interval: Count = setting(50000, 'updates between evaluations', 'mutable')
+    profile: str | None = setting(None, 'file for the profile of updates 10 to 13', 'mutable')
+    verbose: bool = setting(False, None, 'mutable')
     pretrained: bool = setting(False, 'start from the weights of `model`', excludes='from_scratch')
 
     def derived(self):

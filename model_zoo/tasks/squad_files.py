@@ -126,8 +126,7 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
         raise skipped[0]
     if skipped:
         shown = '; '.join(map(str, skipped[:3])) + '; ...' * bool(skipped[3:])
-        counts = len(skipped), len(ids)
-        logger.warning('%s: skipped %d of %d questions: %s', path, *counts, shown)
+        logger.warning('%s: skipped %d of %d questions: %s', path, len(skipped), len(ids), shown)
     return SquadSet(path, paragraphs, questions, training, digest.hexdigest())
 
 

@@ -87,11 +87,8 @@ def score_v2(questions, predictions, characters=False, null_odds=None):
         for no answer, and ``best_exact_thresh`` and ``best_f1_thresh``.
     """
     exact, f1 = _scores(questions, predictions, True, characters)
-    groups = {
-        '': questions,
-        'HasAns_': [question for question in questions if question.answers],
-        'NoAns_': [question for question in questions if not question.answers],
-    }
+    groups = {'': questions, 'HasAns_': [each for each in questions if each.answers]}
+    groups['NoAns_'] = [each for each in questions if not each.answers]
     metrics = {}
     for prefix, group in groups.items():
         if group:

@@ -136,9 +136,8 @@ def entity_report(labels, predicted):
 
 def _counted(labels, predicted):
     """Return the labels of sentences without words whose label is `IGNORED`."""
-    sentences = [
-        [pair for pair in zip(*pairs) if pair[0] != IGNORED] for pairs in zip(labels, predicted)
-    ]
+    both = zip(labels, predicted)
+    sentences = [[pair for pair in zip(*each) if pair[0] != IGNORED] for each in both]
     return zip(*(zip(*pairs) for pairs in sentences if pairs))
 
 
@@ -150,9 +149,7 @@ def _entity_scores(labels, predicted, average):
 
 def _as_iobes(sentences):
     """Return the labels with the letters that seqeval knows."""
-    return [
-        [_AS_IOBES.get(label[0], label[0]) + label[1:] for label in labels] for labels in sentences
-    ]
+    return [[_AS_IOBES.get(name[0], name[0]) + name[1:] for name in names] for names in sentences]
 
 
 def _marked(words, number):
@@ -275,9 +272,8 @@ class TaggingTask(Task):
     def analyze(self, data, outputs):
         (numbers, counted, losses), predicted = self._scored(data, outputs), outputs.argmax(axis=-1)
         guess = int(np.bincount(numbers[counted]).argmax())
-        correct, found, guesses = (
-            self._parts(data, each) for each in (numbers, predicted, np.full_like(numbers, guess))
-        )
+        sets = numbers, predicted, np.full_like(numbers, guess)
+        correct, found, guesses = (self._parts(data, each) for each in sets)
         numbers, predicted = numbers[counted], predicted[counted]
         if self._entities:
             more = entity_report(correct, found)

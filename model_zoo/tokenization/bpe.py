@@ -54,8 +54,7 @@ def read_merges(path):
         if (number == 1 and line.startswith('#version')) or not pair:
             continue
         if len(pair) != 2:
-            where = Where(path, number)
-            raise InputError(f'{line.strip()!r:.80} must be two symbols', where=where)
+            raise InputError(f'{line.strip()!r:.80} must be two symbols', where=Where(path, number))
         ranks[pair] = number
     if not ranks:
         raise InputError(f'merges {path!r} holds no pairs of symbols')

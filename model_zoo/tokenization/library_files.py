@@ -51,8 +51,7 @@ def steps_of(part):
 
 def ids_of(rust):
     """Return all tokens and their ids, in the order of the ids."""
-    ids = rust.get_vocab(with_added_tokens=True)
-    return dict(sorted(ids.items(), key=operator.itemgetter(1)))
+    return dict(sorted(rust.get_vocab(with_added_tokens=True).items(), key=operator.itemgetter(1)))
 
 
 def word_piece_options(rust):

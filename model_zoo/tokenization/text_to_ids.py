@@ -196,8 +196,7 @@ class TextToIds(Tokens):
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """
-        pairs = [(text, pair)]
-        [row] = self.encode_pairs(pairs, max_length, add_special_tokens, True, **special)
+        [row] = self.encode_pairs([(text, pair)], max_length, add_special_tokens, True, **special)
         return row
 
     @property

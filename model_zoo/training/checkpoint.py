@@ -27,8 +27,7 @@ def seed_all(seed, *position):
     draws, and costs about a millisecond.
     """
     # The length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy.
-    entropy = [len(position), seed % 2**32, *position]
-    words = np.random.SeedSequence(entropy).generate_state(3)
+    words = np.random.SeedSequence([len(position), seed % 2**32, *position]).generate_state(3)
     random.seed(int(words[0]))
     np.random.seed(words[1])
     mx.random.seed(int(words[2]) % 2**31)
@@ -69,11 +68,10 @@ def optimizer_tensors(block, trainer):
     for of_device in updater.optimizer._all_index_update_counts.values():
         counts.update(of_device)
     names = {index: name for index, name, _ in _names(block, trainer)}
-    tensors = {
-        name + path: array.asnumpy()
-        for index, name in names.items()
-        for path, array in _leaves(updater.states.get(index))
-    }
+    tensors = {}
+    for index, name in names.items():
+        for path, array in _leaves(updater.states.get(index)):
+            tensors[name + path] = array.asnumpy()
     updates = {name: counts[index] for index, name in names.items() if index in counts}
     return tensors, {'num_update': updater.optimizer.num_update, 'parameters': updates}
 
@@ -235,9 +233,8 @@ class CheckpointStore:
         """Write a checkpoint, whole or not at all, and remove the old ones."""
         step, epoch, batch = state['step'], state['epoch'], state['batch']
         name = f'step-{step:08d}-epoch-{epoch}-batch-{batch}'
-        final, part, replaced = (
-            os.path.join(self.folder, prefix + name) for prefix in ('', _UNFINISHED, _REPLACED)
-        )
+        names = name, _UNFINISHED + name, _REPLACED + name
+        final, part, replaced = (os.path.join(self.folder, each) for each in names)
         files = model_file, optimizer_file, state_file = [os.path.join(part, n) for n in _FILES]
         try:
             with reporting(f'cannot write {final!r}', errors=(OSError, mx.MXNetError)):

@@ -58,7 +58,7 @@ class Job:
         **described
             Further fields, which replace the settings of their names.
         """
-        left_out = settings.marked('free', 'run')
+        left_out = settings.marked('mutable', 'run')
         flags = {name: value for name, value in vars(settings).items() if name not in left_out}
         if flags.get('batch_tokens') is not None:
             flags['batch_size'] = None  # nothing depends on it
@@ -80,30 +80,22 @@ class Job:
         saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
         computed = saved.pop('kernels', None)
         if computed not in (None, current.get('kernels')):
-            logger.info(
-                'resuming with %s, not %s: the result may differ', current['kernels'], computed
-            )
-        current = {name: value for name, value in current.items() if name != 'kernels'}
+            problem = 'resuming with %s, not %s: the result may differ'
+            logger.info(problem, current['kernels'], computed)
+        current = _without(current, {'kernels'})
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:
             left_out = {*self.totals, 'warmup_ratio'}
-            logger.info(
-                'resuming with %s: the learning rate follows the schedule of the new total',
-                ', '.join(f'{name} {current.get(name)}, not {saved.get(name)}' for name in changed),
-            )
-            saved, current = (
-                {name: value for name, value in config.items() if name not in left_out}
-                for config in (saved, current)
-            )
+            shown = [f'{name} {current.get(name)}, not {saved.get(name)}' for name in changed]
+            note = 'resuming with %s: the learning rate follows the schedule of the new total'
+            logger.info(note, ', '.join(shown))
+            saved, current = (_without(config, left_out) for config in (saved, current))
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(config, factors) for config in (saved, current))
         current = json.loads(json.dumps(current))  # tuples have become lists in the file
-        differing = [
-            f'`{name}` is {current.get(name)!r} and was {saved.get(name)!r}'
-            for name in sorted({*saved, *current})
-            if saved.get(name) != current.get(name)
-        ]
+        names = [n for n in sorted({*saved, *current}) if saved.get(n) != current.get(n)]
+        differing = [f'`{n}` is {current.get(n)!r} and was {saved.get(n)!r}' for n in names]
         if differing:
             cure = 'use the same value, or another folder without `resume` to start again'
             raise InputError(f'cannot resume: {"; ".join(differing)}; {cure}')
@@ -117,10 +109,12 @@ class Job:
         left_out = {*self.sizes, *factors}
         sizes = {name: config[name] for name in self.sizes if config.get(name) is not None}
         factor = self.batches_of(config) * config.get('np', 1)
-        return {
-            **{name: value for name, value in config.items() if name not in left_out},
-            **{' x '.join([name, *factors]): size * factor for name, size in sizes.items()},
-        }
+        products = {' x '.join([name, *factors]): size * factor for name, size in sizes.items()}
+        return {**_without(config, left_out), **products}
+
+
+def _without(config, names):
+    return {name: value for name, value in config.items() if name not in names}
 
 
 def data_checksum(values):

@@ -2,7 +2,7 @@
 
 from ..errors import InputError
 from ..util import choices as known
-from .settings_base import Count, Settings, setting, value_type
+from .settings_base import Count, Settings, setting
 
 __all__ = [
     'BackendSettings',
@@ -19,12 +19,8 @@ __all__ = [
     'SetSettings',
     'Settings',
     'TrainingSettings',
-    'gpu_number',
-    'lower_case',
     'setting',
-    'text_encoding',
     'token_limit',
-    'value_type',
 ]
 
 
@@ -35,7 +31,7 @@ def lower_case():
 
 def text_encoding():
     """Declare the field with the encoding of text files."""
-    return setting(None, 'of text files, such as latin-1 or utf-16; default: UTF-8', 'free')
+    return setting(None, 'of text files, such as latin-1 or utf-16; default: UTF-8', 'mutable')
 
 
 def token_limit(default, help='in tokens, including special tokens', aliases='', **bounds):
@@ -47,7 +43,7 @@ def token_limit(default, help='in tokens, including special tokens', aliases='',
 def gpu_number():
     """Declare the field with the GPU."""
     flag = {'nargs': '?', 'const': 0}
-    return setting(None, 'number of the GPU; no number: 0; default: the CPU', 'free', flag=flag)
+    return setting(None, 'number of the GPU; no number: 0; default: the CPU', 'mutable', flag=flag)
 
 
 class DeviceSettings(Settings):
@@ -55,11 +51,11 @@ class DeviceSettings(Settings):
 
     gpu: int | None = gpu_number()
     gpus: str | None = setting(
-        None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'free', excludes='gpu'
+        None, "such as 0 or 0,2,5, a batch for each; '': the CPU", 'mutable', excludes='gpu'
     )
     dtype: str = setting('float32', None, 'usual', choices=known.PRECISIONS)
     loss_scale: float | None = setting(None, 'with float16; default, and 0: dynamic', at_least=0)
-    optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'free')
+    optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU", 'mutable')
 
     def derived(self):
         return {**super().derived(), 'loss_scale': self.loss_scale or None}
@@ -86,10 +82,10 @@ class OutputSettings(Settings):
     title = 'output'
 
     output_dir: str | None = setting('./output_dir', None, 'usual run', aliases='ckpt_dir')
-    log_interval: Count = setting(10, 'updates between lines of the log', 'free')
-    tensorboard: str | None = setting(None, 'folder for TensorBoard event files', 'free')
-    ckpt_interval: Count = setting(1000, 'updates between checkpoints; epochs end with one', 'free')
-    keep_checkpoints: Count = setting(2, 'newest ones, and epochs; at the end one of each', 'free')
+    log_interval: Count = setting(10, 'updates between lines of the log', 'mutable')
+    tensorboard: str | None = setting(None, 'folder for TensorBoard event files', 'mutable')
+    ckpt_interval: Count = setting(1000, 'in updates; epochs end with one, too', 'mutable')
+    keep_checkpoints: Count = setting(2, 'newest, and epochs; at the end one of each', 'mutable')
     resume: bool = setting(
         False, 'from the newest checkpoint', 'usual run', excludes='overwrite_output_dir'
     )
@@ -107,7 +103,7 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     training_steps: Count | None = setting(None, 'replaces `epochs`', 'total', aliases='max_steps')
     batch_size: Count = setting(32, None, 'usual size', aliases='per_device_train_batch_size')
     dev_batch_size: Count = setting(
-        8, 'in evaluation', 'free', aliases='eval_batch_size predict_batch_size test_batch_size'
+        8, 'in evaluation', 'mutable', aliases='eval_batch_size predict_batch_size test_batch_size'
     )
     accumulate: Count | None = setting(
         None,
@@ -116,14 +112,12 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         aliases='gradient_accumulation_steps',
     )
     early_stop: Count | None = setting(None, 'end after N worse epochs', aliases='early_stopping')
-    keep_state: bool = setting(False, 'keep what a finished run needs to be resumed', 'free')
-    clip_each: bool | None = setting(
-        None, "clip each parameter's gradient by itself", aliases='as_bertadam'
-    )
+    keep_state: bool = setting(False, 'keep what a finished run needs to be resumed', 'mutable')
+    clip_each: bool | None = setting(None, 'clip each gradient by itself', aliases='as_bertadam')
     last_model: str | None = setting(
         None,
         "format in which `output_dir` gets the last epoch's model, which then predicts",
-        'free',
+        'mutable',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
         aliases='save_last',
     )
@@ -140,11 +134,9 @@ class BackendSettings(Settings):
     """Several processes."""
 
     comm_backend: str | None = setting(
-        None, 'horovod: train with the processes of horovodrun', 'free', choices=known.BACKENDS
+        None, 'horovod: train with the processes of horovodrun', 'mutable', choices=known.BACKENDS
     )
-    allreduce_dtype: str | None = setting(
-        None, 'type in which workers exchange gradients', choices=['float16']
-    )
+    allreduce_dtype: str | None = setting(None, 'type of exchanged gradients', choices=['float16'])
 
 
 class BatchTokensSettings(Settings):
@@ -174,9 +166,7 @@ class ModelSettings(Settings):
     )
     model_parameters: str | None = setting(None, "file of parameters, including the head's")
     from_scratch: bool = setting(False, 'start from random parameters')
-    vocab_file: str | None = setting(
-        None, "instead of the model's", 'free', aliases='sentencepiece'
-    )
+    vocab_file: str | None = setting(None, "not the model's", 'mutable', aliases='sentencepiece')
     hparams: list[str] | None = setting(None, "the model's size, such as num_layers=2,units=128")
     checkpoint: str | None = setting(
         None,
@@ -198,20 +188,22 @@ class SetSettings(Settings):
     title = 'data'
 
     train_file: str | None = setting(
-        None, 'training set', 'usual free', aliases='train_dataset train_corpus'
+        None, 'training set', 'usual mutable', aliases='train_dataset train_corpus'
     )
     dev_file: str | None = setting(
         None,
         'set to evaluate on after each epoch',
-        'usual free',
+        'usual mutable',
         aliases='eval_file eval_dataset dev_corpus predict_file',
     )
     dev_split: float | None = setting(
         None, 'share of `train_file` to hold out', 'usual', above=0, below=1, excludes='dev_file'
     )
-    test_file: str | None = setting(None, 'set to predict', 'usual free')
+    test_file: str | None = setting(None, 'set to predict', 'usual mutable')
     example: str | None = setting(
-        None, "text for the model's card and page, its parts between tabs; default: neutral", 'free'
+        None,
+        "text for the model's card and page, its parts between tabs; default: neutral",
+        'mutable',
     )
     encoding: str | None = text_encoding()
 
@@ -219,7 +211,7 @@ class SetSettings(Settings):
 class FileSettings(SetSettings):
     """The files of a task's sets, and their folder."""
 
-    data_dir: str | None = setting(None, 'folder with files of the usual names', 'usual free')
+    data_dir: str | None = setting(None, 'folder with files of the usual names', 'usual mutable')
 
 
 class InferenceSettings(Settings):
@@ -227,7 +219,7 @@ class InferenceSettings(Settings):
 
     title = 'task'
 
-    only_inference: bool = setting(False, 'evaluate and predict', 'usual free', excludes='resume')
+    only_inference: bool = setting(False, "don't train", 'usual mutable', excludes='resume')
 
 
 class FinetuneSettings(
@@ -249,11 +241,9 @@ class FinetuneSettings(
     )
     best_by: str | None = setting(None, "dev score, such as macro_f1; default: the task's metric")
     freeze: str | None = setting(None, 'encoder, or N layers, which stay as they are')
-    engine: str = setting(
-        'mxnet', 'what runs the model of `only_inference`', 'free', choices=known.ENGINES
-    )
+    engine: str = setting('mxnet', 'what runs `only_inference`', 'mutable', choices=known.ENGINES)
     precision: str | None = setting(
-        None, 'of another `engine`', 'free', choices=['float32', 'bfloat16', 'int8']
+        None, 'of another `engine`', 'mutable', choices=['float32', 'bfloat16', 'int8']
     )
 
     def check(self):
@@ -272,20 +262,20 @@ class DeploySettings(Settings):
     title = 'exported models and INT8'
 
     deploy: bool = setting(
-        False, 'use an export', 'free', needs='only_inference model_prefix', excludes='engine'
+        False, 'use an export', 'mutable', needs='only_inference model_prefix', excludes='engine'
     )
     model_prefix: str | None = setting(
-        None, 'PREFIX of the exported PREFIX-symbol.json', 'free', needs='deploy'
+        None, 'PREFIX of the exported PREFIX-symbol.json', 'mutable', needs='deploy'
     )
     only_calibration: bool = setting(
-        False, 'write a trained model in INT8, to `deploy`', 'free', excludes='deploy resume gpu'
+        False, 'write a trained model in INT8, to `deploy`', 'mutable', excludes='deploy resume gpu'
     )
-    num_calib_batches: Count = setting(5, 'number of batches of the dev set', 'free')
+    num_calib_batches: Count = setting(5, 'number of batches of the dev set', 'mutable')
     quantized_dtype: str = setting(
-        'auto', 'type of activations in INT8', 'free', choices=known.QUANTIZED_DTYPES
+        'auto', 'type of activations in INT8', 'mutable', choices=known.QUANTIZED_DTYPES
     )
     calib_mode: str = setting(
-        'customize', 'how to find ranges of activations', 'free', choices=known.CALIBRATION_MODES
+        'customize', 'how to find ranges of activations', 'mutable', choices=known.CALIBRATION_MODES
     )
 
     def derived(self):

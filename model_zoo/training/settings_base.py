@@ -44,7 +44,7 @@ def setting(
         The line that ``--help`` shows.
     marks : str
         'usual': ``--help`` of a command with many flags shows it. The others say what another value
-        means when a run is resumed; without one the run is refused. 'free': nothing. 'run':
+        means when a run is resumed; without one the run is refused. 'mutable': nothing. 'run':
         nothing, and a file of settings leaves it out, since it is of one run. 'total': another
         number of updates. 'size', 'number': the size of a worker's batch, and how many batches an
         update has, whose product must be the same.
@@ -229,7 +229,7 @@ class Settings:
         A value that wasn't given is left out where it can't stand beside one that was.
         """
         left_out = {n for n in vars(self) if any(map(self.is_given, self.rivals(n)))}
-        left_out = (left_out.union(self.marked('free')) - self.given).union(self.marked('run'))
+        left_out = (left_out.union(self.marked('mutable')) - self.given).union(self.marked('run'))
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def fit_length(self, name, longest):

@@ -132,9 +132,8 @@ class Updater:
         # In the block's order, not the trainer's: that sorts by name, and Gluon's names count on
         # from earlier blocks, so that the order and the norm's rounding would depend on them.
         trained = set(trainer._params)
-        self.parameters = [
-            p for p in block.collect_params().values() if p.grad_req != 'null' and p in trained
-        ]
+        known = block.collect_params().values()
+        self.parameters = [p for p in known if p.grad_req != 'null' and p in trained]
 
     @property
     def scale(self):

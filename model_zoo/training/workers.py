@@ -71,16 +71,14 @@ class HorovodWorkers(Workers):
             grad = sent = parameters[number].list_grad()[0]
             if self._compression and grad.dtype == np.float32:
                 sent = mx.nd.cast(grad * _SCALE, dtype=self._compression)
-            name = f'gradient{number}'
-            self._hvd.allreduce_(sent, op=self._hvd.Sum, name=name, priority=number)
+            self._hvd.allreduce_(sent, op=self._hvd.Sum, name=f'gradient{number}', priority=number)
             if sent is not grad:
                 mx.nd.cast(sent, dtype=grad.dtype, out=grad)
                 grad *= 1 / _SCALE
 
     def broadcast(self, block):
         for number, parameter in enumerate(block.collect_params().values()):
-            value = parameter.data()
-            self._hvd.broadcast_(value, root_rank=0, name=f'parameter{number}')
+            self._hvd.broadcast_(parameter.data(), root_rank=0, name=f'parameter{number}')
         mx.nd.waitall()
 
 

@@ -29,8 +29,7 @@ class Fields(BaseModel):
         """Make the model of a dict; errors are InputError, or UnknownNameError for a name."""
         if not isinstance(values, dict):
             names = ', '.join(cls.model_fields)
-            kind = type(values).__name__
-            raise InputError(f'a dict of {names:.300} is expected, not a {kind}')
+            raise InputError(f'a dict of {names:.300} is expected, not a {type(values).__name__}')
         if cls.model_config['extra'] == 'forbid':  # pydantic would keep an error for each name
             for name in values:
                 UnknownNameError.check(noun, name, cls.model_fields)

@@ -93,11 +93,9 @@ def sizes_in(url):
     except FileNotFoundError:
         return {}
     base = path.rstrip('/') + '/'
-    return {
-        name[len(base) :]: (info['size'], _version(info))
-        for name, info in sorted(listed.items())
-        if name.startswith(base) and info['type'] == 'file' and _is_plain(name[len(base) :])
-    }
+    files = sorted(n for n, info in listed.items() if info['type'] == 'file' and n.startswith(base))
+    files = {name[len(base) :]: listed[name] for name in files}
+    return {n: (info['size'], _version(info)) for n, info in files.items() if _is_plain(n)}
 
 
 def _is_plain(name):

@@ -17,7 +17,7 @@
     Requests for a classifier, each with one text of ``--file``, by several clients.
 
 All contenders must have the same vectors, tokens (in float32) and scores. ``--table`` adds the
-best times to a file of figures, and ``--page`` writes the page's table from that file.
+best times to a file of figures, from which ``python docs/figures.py`` writes a page's table.
 """
 
 import argparse
@@ -37,8 +37,6 @@ from model_zoo.errors import InputError
 from model_zoo.util.files import write_json
 from model_zoo.util.reading import read_json
 
-#: where `--page` puts the table
-BEGIN, END = '.. the table of speed:', '.. end of the table of speed'
 PRECISIONS = ('float32', 'bfloat16', 'int8', 'float16')
 #: engine -> what it needs, and its precisions
 ENGINES = {
@@ -46,10 +44,8 @@ ENGINES = {
     'onnxruntime': (('onnx', 'onnxruntime'), ('float32', 'int8')),
     'openvino': (('onnx', 'onnxruntime', 'openvino'), ('float32', 'bfloat16')),
 }
-#: the figures that `--table` writes, by kind of processor
-SPEED_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'speed.json')
-#: works in the table of speed -> the titles of their columns
-TITLES = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
+#: works whose times `--table` keeps
+KEPT = 'forward', 'vectors', 'generation'
 
 
 class Kind(NamedTuple):
@@ -109,10 +105,9 @@ def parse_arguments(argv=None):
     add('--cache', metavar='DIR', help='folder that keeps files for later runs')
     add('--json', metavar='FILE', help='file for the rows')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
-    add('--page', metavar='FILE', help='page whose table is rewritten from the file of figures')
     # a plain object, which an older version's process can read
     args = argparse.Namespace(**vars(parser.parse_args(argv)))
-    if args.table and args.work not in TITLES:
+    if args.table and args.work not in KEPT:
         raise InputError(f'has no {args.work}; use `json`', field='table')
     if args.work in ('vectors', 'serving') and not args.file:
         raise InputError(f'is missing, which {args.work} needs', field='file')
@@ -123,10 +118,7 @@ def parse_arguments(argv=None):
 def contenders(args):
     """Return this project's contenders in all engines and checkouts, and the peers."""
     make = OURS[args.work]
-    ours = [
-        Kind(f'ours, {engine}', make, needs, precisions, {'engine': engine})
-        for engine, (needs, precisions) in ENGINES.items()
-    ]
+    ours = [Kind(f'ours, {each}', make, *ENGINES[each], {'engine': each}) for each in ENGINES]
     if args.work == 'training':
         names = {'ours,': '', "ours, MXNet's operators,": 'off'}
         precisions = (*HALF, 'float16')
@@ -138,12 +130,8 @@ def contenders(args):
         for name, make, needs, precisions, arguments in kinds
         if precision in precisions and (args.family == 'bert' or name != 'gluonnlp')
     ]
-    older = [
-        each._replace(name=f'{each.name} in {folder}', checkout=folder)
-        for folder in map(os.path.abspath, args.checkout)
-        for each in here
-        if each.make == make
-    ]
+    own, folders = [each for each in here if each.make == make], map(os.path.abspath, args.checkout)
+    older = [each._replace(name=f'{each.name} in {f}', checkout=f) for f in folders for each in own]
     texts = args.only or ['']
     return [each for each in (*here, *older) if any(text in each.name for text in texts)]
 
@@ -229,33 +217,6 @@ def record(path, work, measured):
     write_json(path, content)
 
 
-def speed_lines(table):
-    """Return the page's table, in milliseconds, of the figures of one kind of processor."""
-    columns = [(work, case) for work in TITLES for case in table['ours'].get(work, {})]
-    rows = []
-    for precision in PRECISIONS[:3]:
-        for name in (f'{engine} {precision}' for engine in ENGINES):
-            cells = [table['ours'][work][case].get(name) for work, case in columns]
-            rows.append([name, *('' if ms is None else f'{ms:.1f}' for ms in cells)])
-        cells = []
-        for work, case in columns:
-            peers = table.get('peers', {}).get(work, {}).get(case, {})
-            found = [(ms, key.split()[0]) for key, ms in peers.items() if key.endswith(precision)]
-            cells.append('{:.1f} ({})'.format(*min(found)) if found else '')
-        rows.append([f'best peer, {precision}', *cells])
-    head = ['', *(TITLES[work].format(case) for work, case in columns)]
-    return rst_table(head, [row for row in rows if any(row[1:])])
-
-
-def write_between(path, lines):
-    """Put lines between the two marks of a page."""
-    with open(path, encoding='utf-8') as file:
-        before, rest = file.read().split(BEGIN)
-    after = rest.split(END)[1]
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write('\n'.join([before + BEGIN, '', *lines, '', END + after]))
-
-
 def main(argv=None):
     args = parse_arguments(argv)
     measured, unit = run(args)
@@ -268,9 +229,6 @@ def main(argv=None):
         write_json(args.json, {'work': args.work, 'threads': threads(), 'rows': rows})
     if args.table:
         record(args.table, args.work, measured)
-    if args.page:
-        table = read_json(args.table or SPEED_FILE)['processors'][processor()]
-        write_between(args.page, speed_lines(table))
 
 
 if __name__ == '__main__':

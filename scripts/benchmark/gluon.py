@@ -1,5 +1,6 @@
 """Contenders on MXNet: this project, and GluonNLP."""
 
+import functools
 import os
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet
@@ -77,10 +78,8 @@ def generation(options, engine, precision):
 
     def prepare(shape):
         words = prompts(shape, block.config.vocab_size)
-        return lambda: [
-            text.tokens
-            for (text,) in generate(made.language_model, words, max_new_tokens=options.new_tokens)
-        ]
+        run = functools.partial(generate, made.language_model, max_new_tokens=options.new_tokens)
+        return lambda: [text.tokens for (text,) in run(words)]
 
     return prepare
 

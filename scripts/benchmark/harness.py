@@ -215,11 +215,8 @@ def _serve(connection):
 def _make(make, options, arguments):
     root = os.environ['PYTHONPATH']
     # an editable installation would import the modules that a checkout lacks
-    sys.meta_path[:] = [
-        finder
-        for finder in sys.meta_path
-        if not getattr(finder, '__module__', '').startswith('__editable__')
-    ]
+    editable = [each for each in sys.meta_path if '__editable__' in getattr(each, '__module__', '')]
+    sys.meta_path[:] = [each for each in sys.meta_path if each not in editable]
     module, name = make.split(':')
     prepare = getattr(importlib.import_module(module), name)(options, **arguments)
     project = sys.modules.get('model_zoo')

@@ -86,5 +86,4 @@ def _post(connection, texts):
     content = answer.read()
     if answer.status != 200:
         raise OSError(content.decode())
-    rows = json.loads(content)
-    return [{entry['label']: entry['score'] for entry in row} for row in rows]
+    return [{entry['label']: entry['score'] for entry in row} for row in json.loads(content)]

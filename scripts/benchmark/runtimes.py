@@ -20,8 +20,7 @@ def write_onnx(options, path):
             self.model = model
 
         def forward(self, *arrays):
-            outputs = self.model(**dict(zip(names, arrays)))
-            return outputs.to_tuple()[:2]
+            return self.model(**dict(zip(names, arrays))).to_tuple()[:2]
 
     arrays = tuple(map(torch.from_numpy, feed.values()))
     axes = {name: {0: 'batch', 1: 'length'} for name in names}
@@ -76,8 +75,7 @@ def openvino(options, precision):
     path = _file(options, 'write_openvino', '.xml')
     hint = {'float32': 'f32', 'bfloat16': 'bf16'}[precision]
     settings = {'INFERENCE_PRECISION_HINT': hint, 'INFERENCE_NUM_THREADS': threads()}
-    model = openvino.Core().compile_model(path, 'CPU', settings)
-    request = model.create_infer_request()
+    request = openvino.Core().compile_model(path, 'CPU', settings).create_infer_request()
 
     def prepare(shape):
         feed = bert_feed(shape, options.family)

@@ -78,7 +78,7 @@ def test_tables_have_the_figures_of_the_files():
     texts = [path.read_text('utf-8') for path in PAGES]
     assert [figures['updated'](text) for text in texts] == texts, 'run: python docs/figures.py'
     shown = [name for text in texts for name in re.findall(r'^\.\. figures: (.*)', text, re.M)]
-    assert {'recipes', 'times steps', 'times training', 'weights'} <= {*shown}
+    assert {'recipes', 'speed amx', 'times steps', 'times training', 'weights'} <= {*shown}
 
 
 def test_the_first_screen_has_the_figures_of_the_table():

@@ -1,8 +1,6 @@
-"""scripts/benchmark/: turns of toys in processes of their own, our contenders, and the table."""
+"""scripts/benchmark/: turns of toys, each in its process."""
 
-import json
 import shutil
-import sys
 import types
 
 import pytest
@@ -48,14 +46,6 @@ def harness(tmp_path, monkeypatch):
     return harness
 
 
-@pytest.fixture
-def compare(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    yield load_script('compare', FOLDER)
-    for name in ('harness', 'inputs'):
-        sys.modules.pop(name, None)
-
-
 OPTIONS = types.SimpleNamespace(rounds=3, seconds=60)
 
 
@@ -89,11 +79,3 @@ def test_failures_are_errors(harness, name):
     toy, case = harness.Contender('toy', f'toys:{name}'), harness.Case('once', 1, 1)
     with pytest.raises(harness.WorkerError):
         harness.measure([toy], [case], OPTIONS)
-
-
-def test_the_table_of_speed_is_that_of_the_file(compare):
-    """As --table and --page have written it."""
-    path = ROOT / 'scripts' / 'benchmark' / 'speed.json'
-    table = json.loads(path.read_text('utf-8'))['processors']['amx']
-    page = (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
-    assert '\n'.join(compare.speed_lines(table)) in page

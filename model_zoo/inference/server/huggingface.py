@@ -59,10 +59,8 @@ def _call(service, meter, name, task, inputs, options):
     def finish(outputs):
         results = list(pipeline.finish(work, outputs))
         if pipeline.task == 'zero-shot-classification':  # pairs, at Hugging Face
-            results = [
-                [{'label': label, 'score': score} for label, score in zip(r['labels'], r['scores'])]
-                for r in results
-            ]
+            pairs = [zip(result['labels'], result['scores']) for result in results]
+            results = [[{'label': name, 'score': score} for name, score in each] for each in pairs]
         # Hugging Face nests a classifier's results, even for one text
         return results if is_list or is_nested else results[0]
 
@@ -118,9 +116,5 @@ def _details(written, seed):
 
 
 def _token(written):
-    return {
-        'id': written.token,
-        'text': written.text,
-        'logprob': written.log_prob,
-        'special': False,
-    }
+    of_both = {'id': written.token, 'text': written.text}
+    return {**of_both, 'logprob': written.log_prob, 'special': False}

@@ -47,10 +47,8 @@ def _embed(service, meter, content):
         vectors = list(pipeline.finish(work, outputs))
         if not is_float:
             vectors = [base64.b64encode(v.astype('<f4').tobytes()).decode() for v in vectors]
-        data = [
-            {'object': 'embedding', 'index': index, 'embedding': vector}
-            for index, vector in enumerate(vectors)
-        ]
+        made = enumerate(vectors)
+        data = [{'object': 'embedding', 'index': index, 'embedding': each} for index, each in made]
         usage = {'prompt_tokens': count, 'total_tokens': count}
         return {'object': 'list', 'data': data, 'model': content.model, 'usage': usage}
 
@@ -63,12 +61,8 @@ def _complete(service, meter, content):
     checked = served.pipeline.checked(content.of_pipeline, content.usual)
     stop = [content.stop] if isinstance(content.stop, str) else content.stop
     job = service.writing_job(served, content.prompt, checked, stop, meter)
-    head = {
-        'id': f'cmpl-{uuid.uuid4().hex}',
-        'object': 'text_completion',
-        'created': int(time.time()),
-        'model': content.model,
-    }
+    head = {'id': f'cmpl-{uuid.uuid4().hex}', 'object': 'text_completion'}
+    head.update(created=int(time.time()), model=content.model)
 
     def choice(index, text, finish, is_first=True):
         if is_first and content.echo:
@@ -77,11 +71,8 @@ def _complete(service, meter, content):
 
     def usage():
         prompt, written = sum(map(len, job.prompts)), sum(map(len, job.written))
-        return {
-            'prompt_tokens': prompt,
-            'completion_tokens': written,
-            'total_tokens': prompt + written,
-        }
+        total = prompt + written
+        return {'prompt_tokens': prompt, 'completion_tokens': written, 'total_tokens': total}
 
     def finish(outputs):
         texts, ends = [text.text for text in job.texts], [each[-1].finish for each in job.written]

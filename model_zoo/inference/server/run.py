@@ -55,9 +55,8 @@ def bind(host, port):
     if not 0 <= port < 2**16:  # which the system takes modulo this number
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     with reporting(f'cannot serve on {host}, port {port}', '; `port` names another port'):
-        family, socket_type, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        kind = {'type': socket.SOCK_STREAM, 'flags': socket.AI_PASSIVE}
+        family, socket_type, protocol, _, address = socket.getaddrinfo(host, port, **kind)[0]
         # asyncio sets TCP_NODELAY for a socket only if its protocol is stated as TCP
         bound = socket.socket(family, socket_type, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -89,9 +89,8 @@ class Service:
             events = _with_errors(call.events(stream), request.url.path)
             return StreamingResponse(events, media_type='text/event-stream')
         outputs = await self._outputs(request, future, meter)
-        finished = submit(
-            lambda: pydantic_core.to_json(call.finish(outputs), inf_nan_mode='constants')
-        )
+        to_json = functools.partial(pydantic_core.to_json, inf_nan_mode='constants')
+        finished = submit(lambda: to_json(call.finish(outputs)))
         answer = await self._outputs(request, finished, meter)
         rows = call.work.all_rows if isinstance(call.work, Work) else ()
         cut = sum(row.is_cut for row in rows)

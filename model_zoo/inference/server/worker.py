@@ -209,11 +209,8 @@ class WritingJob:
         self.sequences = options['num_return_sequences']  # of a prompt
         self.rows = len(prompts) * max(self.sequences, options.get('num_beams', 1))
         self.on_token = None  # on_token(written) is called for each token
-        self.texts = [
-            StreamedText(tokenizer, prompt, tuple(stop), True)
-            for prompt in prompts
-            for _ in range(self.sequences)
-        ]
+        given = [prompt for prompt in prompts for _ in range(self.sequences)]
+        self.texts = [StreamedText(tokenizer, prompt, tuple(stop), True) for prompt in given]
         self.future, self.written = concurrent.futures.Future(), [[] for _ in self.texts]
 
     @property
@@ -239,11 +236,8 @@ class GenerationWorker(Worker):
 
     def _step(self, jobs):
         self._waiting = [job for job in [*self._waiting, *jobs] if not job.future.done()]
-        self._groups = [
-            (jobs, written)
-            for jobs, written in self._groups
-            if not all(job.future.done() for job in jobs)
-        ]
+        done = [all(job.future.done() for job in jobs) for jobs, _ in self._groups]
+        self._groups = [group for group, is_done in zip(self._groups, done) if not is_done]
         self._begin()
         for jobs, written in self._groups:
             owners = [(job, number) for job in jobs for number in range(len(job.prompts))]

@@ -367,8 +367,7 @@ def _examples(samples, length, masks):
     mask = np.arange(length) < samples.valid_lengths[:, None]
     columns = {**samples._asdict(), _MASK: mask.astype(np.int32)}
     for name in _NAMES[:-1]:
-        width = masks if name.startswith('masked') else length
-        columns[name] = fit_columns(columns[name], width)
+        columns[name] = fit_columns(columns[name], masks if name.startswith('masked') else length)
     for row in range(samples.count):
         features = (_feature(name, np.atleast_1d(columns[name][row])) for name in _NAMES)
         yield _delimited(1, b''.join(features))

@@ -40,10 +40,8 @@ class Processes:
         context = multiprocessing.get_context('forkserver' if has_server else 'spawn')
         if has_server:
             context.set_forkserver_preload([f'{__package__}.sources'])
-        arguments = dict(os.environ), self._function
-        return concurrent.futures.ProcessPoolExecutor(
-            self._count, context, initializer=_set_up, initargs=arguments
-        )
+        arguments = _set_up, (dict(os.environ), self._function)
+        return concurrent.futures.ProcessPoolExecutor(self._count, context, *arguments)
 
     def map(self, arguments):
         """Yield the function's results for tuples of arguments, in their order."""

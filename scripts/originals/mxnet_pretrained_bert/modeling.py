@@ -147,10 +147,8 @@ class BertForQuestionAnswering(_BertHead, bert.BertForQuestionAnswering):
         scores = super().call(**inputs)
         if positions['start_positions'] is None:
             return scores
-        losses = [
-            span_cross_entropy(mx.nd, part, position.clip(0, part.shape[1]))
-            for part, position in zip(scores[-2:], positions.values())
-        ]
+        pairs = zip(scores[-2:], positions.values())
+        losses = [span_cross_entropy(mx.nd, x, place.clip(0, x.shape[1])) for x, place in pairs]
         return (losses[0] + losses[1]) / 2
 
 

@@ -74,10 +74,8 @@ class TorchLikeOptimizer:
         for parameter in params:
             if parameter.grad_req != 'null':
                 parameter.grad_req = 'add'
-        rule = self.rule_class(
-            multi_precision=any(np.dtype(p.dtype) == np.float16 for p in params),
-            param_dict=dict(enumerate(params)),
-        )
+        is_half = any(np.dtype(parameter.dtype) == np.float16 for parameter in params)
+        rule = self.rule_class(multi_precision=is_half, param_dict=dict(enumerate(params)))
         self.param_groups.append(group)
         self._updaters.append(mx.optimizer.get_updater(rule))
 
@@ -96,11 +94,8 @@ class TorchLikeOptimizer:
         for group, updater, rule in self._groups():
             factor = group['schedule'].get_lr(rule.num_update + self.first_step)
             rule.lr = group['lr'] * factor
-            fresh = {
-                number: parameter
-                for number, parameter in enumerate(group['params'])
-                if parameter.grad_req != 'null' and parameter.data()._fresh_grad
-            }
+            trained = ((n, p) for n, p in enumerate(group['params']) if p.grad_req != 'null')
+            fresh = {n: parameter for n, parameter in trained if parameter.data()._fresh_grad}
             weights = [parameter.data() for parameter in fresh.values()]
             if fresh:
                 updater(list(fresh), [parameter.grad() for parameter in fresh.values()], weights)
@@ -132,10 +127,8 @@ class TorchLikeOptimizer:
         for group, updater, rule in self._groups():
             for number, arrays in updater.states.items():
                 moments = zip(self.moments, _moments_of(arrays))
-                state[start + number] = {
-                    'step': rule._index_update_count[number],
-                    **{name: array.copy() for name, array in moments},
-                }
+                own = state[start + number] = {'step': rule._index_update_count[number]}
+                own.update((name, array.copy()) for name, array in moments)
             numbers = list(range(start, start + len(group['params'])))
             groups.append({**group, 'params': numbers})
             start += len(numbers)

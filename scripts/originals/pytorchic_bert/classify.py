@@ -48,7 +48,7 @@ class ClassifySettings(
     batch_tokens = None
 
     task: str = setting('mrpc', choices=list(TASKS))
-    mode: str = setting('train', None, 'free', choices=['train', 'eval'])
+    mode: str = setting('train', None, 'mutable', choices=['train', 'eval'])
     pretrain_file: str | None = setting(
         '../uncased_L-12_H-768_A-12/bert_model.ckpt',
         "Google's checkpoint, or a .pt file: only its embeddings and layers are used",

@@ -48,9 +48,8 @@ class PretrainSettings(
 def parse_arguments(argv=None):
     # without the library, only on request
     logs = {'tensorboard': LOGS} if importlib.util.find_spec('tensorboard') else {}
-    return training.parse(
-        PretrainSettings, __doc__, argv, NAMES, [('log_dir', 'tensorboard')], **logs
-    )
+    names = [('log_dir', 'tensorboard')]
+    return training.parse(PretrainSettings, __doc__, argv, NAMES, names, **logs)
 
 
 def make_objective(model, max_pred):

@@ -15,11 +15,9 @@ from ..service import Call
 from ..worker import OverloadedError
 
 FILES = pathlib.Path(__file__).parent / 'files'
+_NAMES = sorted(path.name for path in FILES.iterdir())
 #: paths of the files, by their names; they hold no data and need no key
-PATHS = {
-    path.name: '/' if path.name == 'index.html' else f'/page/{path.name}'
-    for path in sorted(FILES.iterdir())
-}
+PATHS = {name: '/' if name == 'index.html' else f'/page/{name}' for name in _NAMES}
 HEADERS = {
     'Cache-Control': 'no-cache',
     'Content-Security-Policy': (

@@ -38,14 +38,14 @@ class PytorchicSettings(TrainingSettings, seed=3431, lr=5e-5, epochs=10):
 
     title = "the original's"
 
-    train_cfg: str = setting(None, 'JSON file of the training, below other flags', 'free')
-    model_cfg: str = setting('config/bert_base.json', 'JSON file of the model', 'free')
+    train_cfg: str = setting(None, 'JSON file of the training, below other flags', 'mutable')
+    model_cfg: str = setting('config/bert_base.json', 'JSON file of the model', 'mutable')
     model_file: str | None = setting(None, 'model_steps_N.pt of a whole model to load')
-    data_file: str = setting(None, 'the data', 'free')
-    vocab: str = setting('../uncased_L-12_H-768_A-12/vocab.txt', 'vocab.txt, uncased', 'free')
+    data_file: str = setting(None, 'the data', 'mutable')
+    vocab: str = setting('../uncased_L-12_H-768_A-12/vocab.txt', 'vocab.txt, uncased', 'mutable')
     max_len: int = setting(None, 'maximum number of tokens, including special tokens')
-    data_parallel: bool = setting(True, 'divide a batch among all GPUs', 'free')
-    save_steps: Count = setting(100, 'updates between two model_steps_N.pt', 'free')
+    data_parallel: bool = setting(True, 'divide a batch among all GPUs', 'mutable')
+    save_steps: Count = setting(100, 'updates between two model_steps_N.pt', 'mutable')
     total_steps: Count = setting(100000, 'number of updates until the learning rate is 0')
 
 
