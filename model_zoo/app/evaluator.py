@@ -73,7 +73,7 @@ class Evaluator:
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
         names = []
-        for segment in filter(self.sets.__contains__, self._task.predicted or ()):
+        for segment in filter((self._task.predicted or ()).__contains__, self.sets):
             outputs = self.outputs(segment)
             names += self._task.write(folder, segment, self.sets[segment], outputs)
         if names:
