@@ -72,8 +72,8 @@ class Evaluator:
 
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
-        names = []
-        for segment in filter((self._task.predicted or ()).__contains__, self.sets):
+        names, kinds = [], self._task.predicted or ()
+        for segment in (name for name in self.sets if name.partition('_')[0] in kinds):
             outputs = self.outputs(segment)
             names += self._task.write(folder, segment, self.sets[segment], outputs)
         if names:

@@ -87,11 +87,6 @@ class ClassificationTask(Task):
     target = property(lambda self: self.record.target)
 
     @property
-    def predicted(self):
-        """All sets but the training set; a part of that may be the dev set."""
-        return {'dev', *self.record.dev_segments, *self.record.test_segments}
-
-    @property
     def title(self):
         if not self.record.is_custom:
             return self.name

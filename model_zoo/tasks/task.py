@@ -61,7 +61,7 @@ class Task:
     unlogged : sequence of str
         Scores that the results have, but not the log.
     predicted : tuple of str, or None
-        Segments whose predictions are written, or None.
+        Segments whose predictions are written, or None; 'dev' is MNLI's 'dev_matched', too.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
     command, call : str
