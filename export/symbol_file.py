@@ -3,7 +3,6 @@
 import inspect
 import math
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,8 +165,7 @@ def _compare(block, names, batch, symbol_path, params_path, one_output):
         error_class=ExportError,
         errors=(mx.MXNetError, UnicodeDecodeError),  # MXNet quotes bytes of the file
     )
-    with plain_calls(block), failed, warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
+    with plain_calls(block), failed:
         # not as a `Mask`: the block would skip the check of its values
         arrays = {name: item[0] if isinstance(item, Mask) else item for name, item in batch.items()}
         expected = _outputs(mx.nd, block, arrays, one_output)

@@ -17,6 +17,7 @@ Behind each step stands the test that fails without it, of ``tests/unit/test_imp
    E: numpy_is_left_alone; I: mxnet_comes_without_what_it_rarely_uses.
 4. After MXNet, NDArrays become NumPy's arrays by ``numpy.asarray``, shapes are written for MXNet's
    library and its metrics' sums are in float64 as before NumPy 2, and oneDNN is asked for AMX.
+   `SymbolBlock.imports` no longer warns that an exported graph's inputs have no types.
    E: arrays_go_into_numpy, operators_take_scalars_of_numpy, metrics_sum, onednn_uses_amx.
 5. When the outermost import of the three packages has ended, since their modules may need one
    another, `_Watch` leaves ``sys.meta_path``. The optimizers are loaded, which registers them with
@@ -34,6 +35,7 @@ import importlib.util
 import re
 import sys
 import types
+import warnings
 from importlib.machinery import PathFinder
 
 __all__ = ['begin', 'importing_mxnet']
@@ -155,6 +157,8 @@ def importing_mxnet():
     finally:
         sys.meta_path.remove(finder)
     sys.modules['mxnet'].nd.NDArray.__array__ = _to_numpy
+    quiet = {'module': r'mxnet\.gluon\.block$', 'append': True}  # unless the user wants to know
+    warnings.filterwarnings('ignore', 'Cannot decide type', **quiet)
     if _is_numpy_2():
         _write_scalars_as_before()
         sys.modules['mxnet'].metric.EvalMetric.__setattr__ = _set_sum

@@ -187,6 +187,7 @@ def open_model(
     family: str | None = None,
     format: str | None = None,
     exact: bool = False,
+    trains: bool = False,
     ctx: Any = None,
     root: str | os.PathLike | None = None,
     exported: bool = False,
@@ -234,6 +235,8 @@ def open_model(
     exact : bool
         Whether the weights must have all parameters of the block, including the task's head. A
         backbone has the same parts as the weights.
+    trains : bool
+        Whether the block is opened to be trained, so that new parameters get no warning.
     ctx : mx.Context or list of mx.Context, optional
         Default: the CPU.
     root : str, optional
@@ -321,7 +324,7 @@ def open_model(
             raise CheckpointError(f'{problem}: is it damaged?')
         if task is not None and not exact:
             block = block_class(config, **options)
-            block.load_weights(weights, ctx, may_lack=('^', *block.optional_parts))
+            block.load_weights(weights, ctx, ('^', *block.optional_parts), trains=trains)
         else:
             # sentence-transformers reads the backbone, whatever head its configuration names
             named = [weights.class_name, *(named if files.modules is None else ())]

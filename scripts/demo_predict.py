@@ -7,7 +7,6 @@ labels' names, as finetune_classifier.py writes it.
 """
 
 import os
-import warnings
 
 from model_zoo.app import cli
 from model_zoo.util.reading import read_json
@@ -25,9 +24,7 @@ def main(argv=None):
     from bert import BertTokenizer
 
     symbol, parameters = f'{args.prefix}-symbol.json', f'{args.prefix}-0000.params'
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
-        net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
+    net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
     tokenizer = BertTokenizer.from_pretrained(args.model_dir)
     labels = read_json(os.path.join(args.model_dir, 'config.json'))['id2label']
     batch = tokenizer.encode_batch(args.sentences, max_length=64)

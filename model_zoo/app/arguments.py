@@ -70,7 +70,7 @@ def use_parser(doc, one='text', help='the texts, each in quotes', pairs=True):
     add('--file', help='with a text per line, or .csv, .tsv, .jsonl or .parquet; -: standard input')
     add_encoding(parser)
     add('--text_column', metavar='COLUMN', help='of --file: its name or number, from 0')
-    parser.set_defaults(text_pair_column=None)
+    parser.set_defaults(text_pair_column=None, one=one)
     if pairs:
         add('--text_pair_column', metavar='COLUMN', help='of --file: the second text of a pair')
     add_use_arguments(parser)

@@ -1,6 +1,7 @@
 """Shared parts of all command lines: one clear message and an exit status on errors."""
 
 import argparse
+import contextlib
 import contextvars
 import logging
 import re
@@ -289,6 +290,19 @@ def run(main, argv=None):
 def run_script(main):
     """Call ``main()`` as `run` does, and exit with the status: for a file that is the program."""
     sys.exit(run(main))
+
+
+@contextlib.contextmanager
+def collected_warnings(name):
+    """Enter with a list that gets the warnings of the modules in a package."""
+    found, handler = [], logging.Handler(logging.WARNING)
+    handler.emit = lambda record: found.append(record.getMessage())
+    package = logging.getLogger(name)
+    package.addHandler(handler)
+    try:
+        yield found
+    finally:
+        package.removeHandler(handler)
 
 
 def _fail(message):

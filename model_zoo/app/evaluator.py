@@ -72,9 +72,10 @@ class Evaluator:
 
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
-        names = []
-        for segment in filter(self.sets.__contains__, self._task.predicted or ()):
-            names += self._task.write(folder, segment, self.sets[segment], self.outputs(segment))
+        names, kinds = [], self._task.predicted or ()
+        for segment in (name for name in self.sets if name.partition('_')[0] in kinds):
+            outputs = self.outputs(segment)
+            names += self._task.write(folder, segment, self.sets[segment], outputs)
         if names:
             logger.info('predictions: %s', ', '.join(names))
         return names

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..blocks import weights
 from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError, is_ours
 from ..records import is_path
@@ -225,8 +224,6 @@ def _log_to(stack):
         if not package.hasHandlers():  # the file alone would hide the warnings
             shown = logging.StreamHandler(sys.stdout) if is_notebook() else _Warner()
             shown.setLevel(logging.WARNING)
-            # of new heads, which are what is trained
-            shown.addFilter(lambda record: record.name != weights.__name__)
             handlers.append(shown)
             if not has_viewer() and 'TQDM_DISABLE' not in os.environ:  # lines instead of a bar
                 handlers.append(logging.StreamHandler())

@@ -84,7 +84,7 @@ class ModelChoice:
                 problem = f'{self.model!r} is a {known.__name__}: give a {block_class.__name__}'
                 raise InputError(problem, field='model')
         lowers = do_lower_case if self.is_folder or self.vocab_file else None
-        model, tokenizer = self.build(task, ctx, do_lower_case=lowers, **task_options)
+        model, tokenizer = self.build(task, ctx, lowers, trains=trains, **task_options)
         if do_lower_case not in (None, tokenizer.do_lower_case):
             logger.warning('the vocabulary decides: do_lower_case is %s', tokenizer.do_lower_case)
         return model, tokenizer

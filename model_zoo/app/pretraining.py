@@ -37,7 +37,7 @@ class PretrainingLogger(ProgressLogger):
 class PretrainingTrainer(Trainer):
     """A training with phases, which counts updates instead of epochs, and with GluonNLP's log."""
 
-    logger_class = PretrainingLogger
+    logger_class, keeps_epochs = PretrainingLogger, False
 
     def restore(self):
         """Restore what an earlier run, or the first phase, has saved, if the flags say so."""
@@ -69,7 +69,8 @@ class PretrainingTrainer(Trainer):
         logger.info('the model is in %s', self.folder.file('model'))
 
     def write_so_far(self):
-        """Write nothing: the checkpoint has all."""
+        """Write the model as it is, and how far an interrupted training came."""
+        self.write()
 
     def on_epoch(self, loop, record):
         self.write_results()

@@ -20,7 +20,7 @@ import jinja2
 import yaml
 
 from ..checkpoint.readers import kept_sums
-from ..util.display import in_number, new_figure, save_figure
+from ..util.display import in_number, new_figure, save_figure, short
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.remote import join
 
@@ -122,7 +122,7 @@ def _charts(results):
     score = {'name': metric, 'color': 'dev', 'points': scores}
     simpler, decimals = _simpler(results).items(), _decimals(results)
     known = [(name, values[metric]) for name, values in simpler if metric in values]
-    levels = [{'name': f'{name} {_short(v, decimals)}', 'value': v} for name, v in known]
+    levels = [{'name': f'{name} {short(v, decimals)}', 'value': v} for name, v in known]
     title = f'Dev set: {metric}' if metric else ''
     of_score = {'title': title, 'lines': [score], 'levels': levels}
     return [{'title': 'Loss', 'lines': lines, 'levels': []}, of_score]
@@ -174,7 +174,8 @@ def write_report(folder, results, is_final=False):
         - ``location``, the path or URL of the folder after the run
 
         Its ``examination`` has for each segment what `Task.analyze` found, and ``baselines`` what
-        `Task.compare` did.
+        `Task.compare` did. Its ``warnings`` of the data may quote rows, so that only the page, and
+        not the card, which may be published, shows them.
     """
     with atomic_write(os.path.join(folder, 'report.html')) as file:
         file.write(_render('report.html', results, is_final=is_final, charts=_charts(results)))
@@ -227,7 +228,7 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short, plain=_plain, scores=_scores, with_path=with_path, in_number=in_number
+        short=short, plain=_plain, scores=_scores, with_path=with_path, in_number=in_number
     )
     environment.filters.update(
         yaml=functools.partial(yaml.safe_dump, allow_unicode=True, width=math.inf, sort_keys=False),
@@ -248,15 +249,19 @@ def explain_choice(epochs, best, metric, decimals=4):
         return text
     kept = next(record for record in epochs if record['epoch'] == best)
     equal = sum(record['score'] == kept['score'] for record in epochs)
-    text += f', the best by {metric}, {_short(kept["score"], decimals)}'
+    text += f', the best by {metric}, {short(kept["score"], decimals)}'
     if equal > 1:
         text += f', and of {equal} equal ones the '
         text += 'first' if dev_loss(kept) is None else 'one with the lowest loss'
     return text
 
 
-#: a wider range of the accuracy gets a caution
-WIDE = 0.1
+#: a caution is due to a wider range of the accuracy; and where more than this share, and more than
+#: twice the errors that were seen, may be wrong
+WIDE, MANY = 0.1, 0.02
+
+#: scores that are a share of the examples -> what all of them are
+_SHARES = {'accuracy': 1, 'exact_match': 100, 'exact': 100}
 
 
 def describe_training(trainer):
@@ -303,15 +308,19 @@ def _caution(results):
     from scipy.stats import binomtest
 
     segment, examined = _first_examination(results)
-    share, count = results['best'].get(segment, {}).get('accuracy'), examined.get('examples')
-    if not count or share is None:
+    scores, count = results['best'].get(segment, {}), examined.get('examples')
+    name = next(filter(scores.__contains__, _SHARES), None)
+    if not count or name is None:
         return None
-    found = binomtest(round(share * count), count).proportion_ci(method='wilson')
-    if found.high - found.low <= WIDE:
+    whole, right = _SHARES[name], scores[name] / _SHARES[name]
+    found = binomtest(round(right * count), count).proportion_ci(method='wilson')
+    if found.high - found.low <= WIDE and 1 - found.low <= max(2 * (1 - right), MANY):
         return None
+    places = 2 if whole == 1 else 0
+    low, high = (f'{end * whole:.{places}f}' for end in (found.low, found.high))
     return (
-        f'the {segment} set has only {in_number(count, "examples")}: on others the accuracy may '
-        f'be from {found.low:.2f} to {found.high:.2f} (95 % range)'
+        f'the {segment} set has only {in_number(count, "examples")}: on others {name} may '
+        f'be from {low} to {high} (95 % range)'
     )
 
 
@@ -336,19 +345,11 @@ def _decimals(results):
 
 
 def _scores(metrics):
-    numbers = {n: value for n, value in metrics.items() if isinstance(value, (int, float))}
-    return {n: value for n, value in numbers.items() if not n.endswith('_per_second')}
-
-
-def _short(value, decimals=4):
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, int):
-        return f'{value:,}'
-    size = abs(value)
-    if size and not 1e-3 <= size < 1e6:
-        return f'{value:.2e}'
-    return f'{value:.{max(0, decimals - (3 if size >= 100 else 2 if size >= 10 else 0))}f}'
+    return {
+        name: value
+        for name, value in metrics.items()
+        if isinstance(value, (int, float)) and not name.endswith('_per_second')
+    }
 
 
 def _plain(text):

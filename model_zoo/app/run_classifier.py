@@ -32,7 +32,7 @@ class RunClassifierTask(ClassificationTask):
 
     def write(self, folder, segment, data, outputs):
         names = super().write(folder, segment, data, outputs)
-        if not self._predicts:
+        if not self._predicts or segment not in self.record.test_segments:
             return names
         name = f'{segment}_results.tsv'
         rows = [map('{:.9g}'.format, row) for row in self.target.probabilities(outputs)]

@@ -197,17 +197,18 @@ class RunFolder:
         cure = '`overwrite_output_dir` to replace it, or name another folder'
         raise InputError(f'{self.path!r} {problem}{cure}')
 
-    def check_room(self, block, settings, num_steps, is_kept):
+    def check_room(self, block, settings, num_steps, is_kept, keeps_epochs=True):
         """Raise InputError unless the disk has room for a training's files at their most.
 
-        `is_kept` is as in `Trainer`; files that are here already count as room.
+        `is_kept` and `keeps_epochs` are as in `Trainer`; files that are here already count as room.
         """
         parameters = block.collect_params().values()
         size = sum(math.prod(each.shape) * np.dtype(each.dtype).itemsize for each in parameters)
         epochs = num_steps if settings.training_steps else math.ceil(settings.epochs)
         kept = settings.keep_checkpoints
-        count = min(kept + 2, epochs)  # while an epoch is written, the last ones and the best one
-        if is_kept:  # `best_model`, and checkpoints, which have two moments, too
+        # while an epoch is written, the last ones and the best one
+        count = min(kept + 2, epochs) if keeps_epochs else 0
+        if is_kept:  # the model, and checkpoints, which have two moments, too
             count += 1 + 3 * min(kept + 1, epochs + num_steps // settings.ckpt_interval)
         files = filter(pathlib.Path.is_file, pathlib.Path(self.path).rglob('*'))
         room = shutil.disk_usage(self.path).free + sum(file.stat().st_size for file in files)

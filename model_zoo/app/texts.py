@@ -57,7 +57,8 @@ def given_texts(args, pairs, known=()):
     """Return a `Given` for each text of a command line, and then of its file."""
     texts = args.texts
     if not texts and args.file is None:
-        raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
+        cure = 'give one or more, each in quotes, or `file` FILE (- for standard input)'
+        raise InputError(f'there is no {args.one}: {cure}')
     if (args.text_column or args.text_pair_column) and args.file is None:
         raise InputError('needs `file`', field='text_column')
     for text in texts:

@@ -16,7 +16,8 @@ from ..training.job import Job
 from ..training.loop import Interrupted, TrainingLoop
 from ..training.updater import freeze_parameters, make_updater
 from ..training.workers import make_workers
-from ..util.display import in_number
+from ..util.display import in_number, short
+from .cli import collected_warnings
 from .devices import find_contexts
 from .engines import calibrate, engine_forward, load_exported
 from .evaluator import Evaluator
@@ -68,9 +69,12 @@ class Trainer(Callback):
     loop : TrainingLoop or None
     num_epochs : int or None
         End after this many epochs, if the updates aren't done before; see `TrainingLoop`.
+    keeps_epochs : bool
+        Whether epochs leave their parameters.
     """
 
-    loop, num_epochs, logger_class, _began = None, None, ProgressLogger, False
+    loop, num_epochs, logger_class = None, None, ProgressLogger
+    keeps_epochs, _began = True, False
 
     def __init__(
         self,
@@ -118,9 +122,10 @@ class Trainer(Callback):
         """Train, evaluate or calibrate, as the settings say."""
         sources, choice = self.locate()
         self.folder, self.contexts = self.open_folder()
-        rows = self.read(sources, choice)
-        self.model, self.tokenizer, self.block = self.open(choice)
-        self.sets = self.encode(rows)
+        with collected_warnings('model_zoo.tasks') as self._warnings:
+            rows = self.read(sources, choice)
+            self.model, self.tokenizer, self.block = self.open(choice)
+            self.sets = self.encode(rows)
         self.evaluator = self.make_evaluator()
         if self.settings.only_calibration:
             calibrate(self)
@@ -233,7 +238,11 @@ class Trainer(Callback):
         if not has_dev and settings.eval_interval is None:
             logger.info('there is no dev set: the last epoch is the result')
         self.loop = self.make_loop(self.count_steps())
-        path, is_first = self.restore(), task.workers.rank == 0
+        is_first = task.workers.rank == 0
+        if is_first:
+            kept = self._is_kept, self.keeps_epochs
+            self.folder.check_room(self.block, settings, self.loop.num_steps, *kept)
+        path = self.restore()
         if path is not None:
             logger.info('resuming from %s', path)
         begun = task.fitted or f'training: {self.extent()}'
@@ -243,6 +252,7 @@ class Trainer(Callback):
             self.loop.run()
         except Interrupted:
             if is_first and self._is_kept:
+                self._results['interrupted'] = {'step': self.state.step, 'of': self.loop.num_steps}
                 self.write_so_far()
             raise
         if is_first:
@@ -250,12 +260,9 @@ class Trainer(Callback):
 
     def restore(self):
         """Make the folder ready, and restore what an earlier run has saved; returns its path."""
-        settings, loop = self.settings, self.loop
-        if self.task.workers.rank == 0:
-            self.folder.check_room(self.block, settings, loop.num_steps, self._is_kept)
-            if settings.overwrite_output_dir:
-                self.folder.clear()
-        return loop.resume() if settings.resume else None
+        if self.settings.overwrite_output_dir and self.task.workers.rank == 0:
+            self.folder.clear()
+        return self.loop.resume() if self.settings.resume else None
 
     def extent(self):
         """Return how long the training is, and the size of an update, for the log."""
@@ -297,6 +304,7 @@ class Trainer(Callback):
         seconds = time.perf_counter() - started
         description = describe_training(self)
         self._results = {'data': described, **task.results(), 'description': description}
+        self._results['warnings'] = self._warnings
         simpler = self._compare()
         if any(simpler.values()):
             self._results['baselines'] = simpler
@@ -332,7 +340,7 @@ class Trainer(Callback):
         for name in self.evaluator.dev_sets[:1] if is_shown else ():
             found[name] = task.compare(self.model, sets['train'], sets[name])
             for other, scores in found[name].items():
-                shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+                shown = ', '.join(f'{name} {short(value)}' for name, value in scores.items())
                 logger.info('%s, for comparison: %s', other, shown)
         return found
 
@@ -390,7 +398,6 @@ class Trainer(Callback):
     def write_so_far(self):
         """Write the best epoch's model, and how far an interrupted training came."""
         state, results = self.state, self._results
-        results['interrupted'] = {'step': state.step, 'of': self.loop.num_steps}
         if not state.best:
             logger.info('no epoch has ended: there is no best_model yet')
             self.folder.write('results.json', self.settings, state, **results)

@@ -234,11 +234,12 @@ class BlockFiles:
         mapping = mappings[LAYOUTS[format].mapping]
         return mapping.save(self.own_tensors(), self.config, with_prefix=self.backbone is not None)
 
-    def load_weights(self, weights, ctx=None, may_lack=(), exact=False):
+    def load_weights(self, weights, ctx=None, may_lack=(), exact=False, trains=False):
         """Set the parameters to the `Weights` that `read_weights` has read.
 
         They may hold more than the block's parameters; if `exact`, a warning names these even if
-        they are of a head or an optional part.
+        they are of a head or an optional part. They may lack what `may_lack` begins: a warning
+        names that, too, unless the block is opened to be trained (`trains`).
         """
         # they are converted to the block's precision
         missing, unused = self.assign(weights, ctx, True, True, True, 'current')
@@ -250,8 +251,9 @@ class BlockFiles:
         if unused:
             _log.warning('%s: left out: %s', weights.path, self._list_names(unused))
         if missing:
-            names = self._list_names(missing)
-            _log.warning('%s has no %s: they are random until trained', weights.path, names)
+            level = logging.INFO if trains else logging.WARNING
+            state = 'new, and the training sets them' if trains else 'random until trained'
+            _log.log(level, '%s has no %s: %s', weights.path, self._list_names(missing), state)
             parameters = self.parameters_by_name()
             for name in missing:
                 parameters[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))

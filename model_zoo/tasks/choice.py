@@ -123,7 +123,6 @@ class MultipleChoice(Task):
     head, use = 'multiple_choice', 'multiple-choice'
     command = 'zoo serve {folder}'
     call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
-    predicted = ('dev', 'test')
     #: columns of the ids and labels in the predictions' files, and the number of the first ending
     columns, first = (_ID, _LABEL), 0
     #: segment -> the file of its predictions

@@ -85,7 +85,6 @@ class ClassificationTask(Task):
     metric = property(lambda self: self.target.metrics[0])
     labels = property(lambda self: self.record.labels)
     target = property(lambda self: self.record.target)
-    predicted = property(lambda self: self.record.test_segments)
 
     @property
     def title(self):
@@ -294,8 +293,9 @@ class ClassificationTask(Task):
 
     def write(self, folder, segment, data, outputs):
         """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs)."""
-        target, name = self.target, self.record.submissions[segment]
-        beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in data.rows]
+        target, guids = self.target, [row.guid for row in data.rows]
+        name = self.record.submissions.get(segment, f'{segment}_predictions.tsv')
+        beside = name.replace('_predictions', '').replace('.tsv', '_probabilities.tsv')
         rows = zip(guids, *target.probabilities(outputs).T.tolist())
         predicted = [('index', 'prediction'), *zip(guids, target.written(outputs))]
         write_table(os.path.join(folder, name), predicted)

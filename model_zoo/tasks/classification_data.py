@@ -253,6 +253,7 @@ def _read(task, source, segment, parse):
             if task.target.has_classes:
                 found = itertools.chain(*(row[-1] if takes_several else row[-1:] for row in rows))
                 error = f'{error}; the file has: {", ".join(sorted({*found})[:20])}'
+                error += ': name all of them with `labels`' * task.is_custom
             raise InputError(str(error), where=where) from None
     if skipped and (task.labels or not task.target.has_classes):  # else it is read again
         shown = name, in_number(skipped, 'rows')

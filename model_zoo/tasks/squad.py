@@ -8,6 +8,7 @@ pipeline's do.
 import bisect
 import collections.abc
 import itertools
+import logging
 import math
 import os
 from typing import NamedTuple
@@ -47,6 +48,13 @@ __all__ = [
     'score_v1',
     'score_v2',
 ]
+
+
+logger = logging.getLogger(__name__)
+
+#: questions of the dev set with, and without, an answer that can choose a threshold: with fewer,
+#: one of them decides on a tenth of all
+ENOUGH = 10
 
 
 def encode_squad(squad, tokenizer):
@@ -228,7 +236,7 @@ class SquadTask(Task):
     """Questions about paragraphs; epochs are compared by F1.
 
     Unless the threshold for "no answer" is given, it is what suits the dev set best, if that has
-    questions without an answer; the trained model keeps it.
+    `ENOUGH` questions with and without an answer; the trained model keeps it.
 
     Rows in memory are SQuAD's dicts, or (question, context, answer, start), with None for no
     answer; they may be dicts with these names, or with `answers` as on the hub.
@@ -236,7 +244,9 @@ class SquadTask(Task):
 
     settings_class, name, trained_for = SquadSettings, 'squad', None
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
-    title, predicted, _threshold = 'SQuAD', ('dev', 'test'), 0.0
+    title, _threshold, _chooses = 'SQuAD', 0.0, False
+    unlogged = [f'{group}_{name}' for group in ('HasAns', 'NoAns') for name in ('exact', 'total')]
+    unlogged += ['total', 'best_exact', 'best_exact_thresh', 'best_f1', 'best_f1_thresh']
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
@@ -275,6 +285,19 @@ class SquadTask(Task):
             del rows.paragraphs[rows[-1].paragraph + 1 :]
         return rows
 
+    def prepare(self, rows):
+        """Find out whether the dev set can say which threshold suits it."""
+        settings, dev = self.settings, rows.get('dev', ())
+        counts = [sum(bool(row.answers) is known for row in dev) for known in (True, False)]
+        is_open = settings.version_2 and settings.null_score_diff_threshold is None and self.trains
+        self._chooses = is_open and min(counts) >= ENOUGH
+        text = 'the dev set has %d questions with and %d without an answer: '
+        if self._chooses:
+            logger.info(text + 'they choose the threshold for "no answer"', *counts)
+        elif is_open and min(counts):
+            text += 'too few to choose a threshold for "no answer", which stays 0; '
+            logger.warning(text + '`null_score_diff_threshold` sets it', *counts)
+
     def encode(self, rows, tokenizer):
         settings = self.settings
         if settings.uncased and not tokenizer.do_lower_case:
@@ -311,13 +334,12 @@ class SquadTask(Task):
 
     def score(self, data, outputs):
         """Compute the official metrics; of a dev set with the threshold that suits it best."""
-        odds, given = outputs.null_odds, self.settings.null_score_diff_threshold
-        if odds and given is None and self.trains and not data.rows.is_test:
-            best = self._scores(data, outputs.at(math.inf), odds)
-            best, has_both = best['best_f1_thresh'], 'NoAns_total' in best
+        odds = outputs.null_odds
+        if self._chooses and not data.rows.is_test:
+            best = self._scores(data, outputs.at(math.inf), odds)['best_f1_thresh']
             # between two questions, so that the last bits of the odds decide none
             above = min(filter(best.__lt__, odds.values()), default=best)
-            self._threshold = (best + above) / 2 if has_both else 0.0
+            self._threshold = (best + above) / 2
         scores = self._scores(data, outputs.at(self._threshold), odds)
         return {**scores, 'threshold': self._threshold} if odds else scores
 
@@ -360,7 +382,8 @@ class SquadTask(Task):
             share = sum(each['probability'] for each in itertools.compress(nbest, right))
             text = f'{question.text} — {data.rows.paragraphs[question.paragraph]}'
             rows.append((text, label, answer, -math.log(min(max(share, 1e-6), 1))))
-        baseline = self._scores(data, dict.fromkeys(outputs.predictions, ''))
+        scores = self._scores(data, dict.fromkeys(outputs.predictions, ''))
+        baseline = {name: scores[name] for name in scores if name in ('f1', 'exact_match', 'exact')}
         return error_analysis(*map(list, zip(*rows)), baseline, 'no answer')
 
     def save(self, folder, model, tokenizer, **options):

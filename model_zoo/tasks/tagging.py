@@ -171,7 +171,6 @@ class TaggingTask(Task):
     settings_class, name = TaggingSettings, 'tagging'
     head, use, unit, sample_unit = 'tagging', 'token-classification', 'sentences', 'samples'
     command, call = "zoo tag {folder} 'A text.'", "'A text.'"
-    predicted = ('dev', 'test')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
     def read(self, source, segment):

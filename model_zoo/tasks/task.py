@@ -18,6 +18,7 @@ from ..training.settings import FinetuneSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.choices import SCHEDULE_NAMES
+from ..util.display import short
 from .rows import fit_to_rows, hold_out
 from .scores import error_analysis
 from .tables import segment_files, write_table
@@ -57,8 +58,10 @@ class Task:
         'multiple_choice', 'sentence_embedding'), or a block's class.
     metric : str
         The score of `score` that compares epochs; higher is better.
+    unlogged : sequence of str
+        Scores that the results have, but not the log.
     predicted : tuple of str, or None
-        Segments whose predictions are written, or None.
+        Segments whose predictions are written, or None; 'dev' is MNLI's 'dev_matched', too.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
     command, call : str
@@ -107,7 +110,7 @@ class Task:
     metric, unit, sample_unit, title = 'accuracy', 'examples', 'examples', None
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
-    predicted, family, in_python = ('test',), 'bert', {}
+    predicted, unlogged, family, in_python = ('dev', 'test'), (), 'bert', {}
     has_own_head, draws_updates, command, call = True, False, '', ''
     labels = located = base = output_dir = fitted = own_length = prefix = _resumed = None
 
@@ -249,7 +252,7 @@ class Task:
         """Return the model that the settings choose, and its tokenizer."""
         options = {'do_lower_case': self.lowers, **self.model_options()}
         if not self.has_own_head:
-            return choice.build(self.head, contexts, **options)
+            return choice.build(self.head, contexts, trains=self.trains, **options)
         model, tokenizer = choice.open_task(self.head, contexts, self.trains, **options)
         self.settings = self.settings.fit_length('max_length', model.context_length)
         if choice.is_folder and not self.trains and 'max_length' not in self.settings.given:
@@ -358,7 +361,8 @@ class Task:
         (scores, speed), leading = evaluator.scores(segment, guard), self.score_name
         if leading in scores:  # what leads is what chooses
             scores = {leading: scores[leading], **scores}
-        shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+        logged = [name for name in scores if name not in self.unlogged]
+        shown = ', '.join(f'{name} {short(scores[name])}' for name in logged)
         shown = f'{segment}: {shown} ({speed:.1f} samples/s)'
         logger.info('%s', shown, extra={'progress': False})
         report = {segment: {**scores, 'samples_per_second': speed}}

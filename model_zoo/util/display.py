@@ -14,6 +14,18 @@ def in_number(count, units):
     return f'{count} {units.removesuffix("s") if count == 1 else units}'
 
 
+def short(value, decimals=4):
+    """Return a value for people: a count whole, other numbers with so many decimals below 10."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int):
+        return f'{value:,}'
+    size = abs(value)
+    if size and not 1e-3 <= size < 1e6:
+        return f'{value:.2e}'
+    return f'{value:.{max(0, decimals - (3 if size >= 100 else 2 if size >= 10 else 0))}f}'
+
+
 def has_viewer():
     """Return whether a bar can be seen: on a terminal, or in a notebook."""
     return sys.stderr.isatty() or is_notebook()

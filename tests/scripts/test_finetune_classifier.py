@@ -106,10 +106,10 @@ def test_tasks_run_to_the_end(script, data, tmp_path, name, metrics, submissions
         best = results['training']['epochs'][results['best']['epoch'] - 1]
         assert f'global_step = {best["step"]}' in found
     written = [file for file in results['predictions'] if 'probabilities' not in file]
-    assert written == submissions
+    assert written == [*(f'{name}_predictions.tsv' for name in sorted(segments)), *submissions]
     for file in results['predictions']:
         assert (output / file).read_text().startswith('index\t')
     if name == 'STS-B':
-        rows = (output / written[0]).read_text().splitlines()[1:]
+        rows = (output / written[1]).read_text().splitlines()[1:]
         values = [float(row.split('\t')[1]) for row in rows]
         assert len(values) == 8 and all(0 <= value <= 5 for value in values)

@@ -67,7 +67,8 @@ def test_pairs_train_and_scores_evaluate(script, data, triplets, tmp_path):
     again = tmp_path / 'again'
     assert run(script, '--only_inference', *argv, '--output_dir', again) == 0
     report = read_json(again, 'inference.json')
-    assert 'spearman' in report['dev']['dev'] and report['predictions'] == ['test_similarities.tsv']
+    assert 'spearman' in report['dev']['dev']
+    assert report['predictions'] == ['dev_similarities.tsv', 'test_similarities.tsv']
 
 
 def test_trains_its_own_folder_on(script, trained, data, tmp_path):

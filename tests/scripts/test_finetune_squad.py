@@ -1,6 +1,7 @@
 """scripts/finetune_squad.py end to end, on a small random model and made-up questions."""
 
 import json
+import re
 
 import pytest
 from contract import evaluate_squad
@@ -29,7 +30,11 @@ def test_results_and_files(trained, data):
     best = results['best']
     assert best['parameters'] == f'model_bert_squad_{best["epoch"] - 1}.params'
     log = (trained / 'log_squad.txt').read_text()
-    assert 'dev: f1' in log and 'train: 400 questions' in log
+    assert 'train: 400 questions' in log and '14 without an answer: they choose the thr' in log
+    names = 'f1', 'exact', 'HasAns_f1', 'NoAns_f1', 'threshold'
+    shown = ', '.join(f'{name} -?[0-9.]+' for name in names)
+    assert re.search(f'dev: {shown} [(]', log)
+    assert log.count('always "no answer"') == 2
 
 
 def test_answers_are_those_that_were_scored(trained, data):

@@ -2,10 +2,12 @@
 
 import json
 import os
+from unittest import mock
 
 import arrays
 import numpy as np
 import pytest
+from contract import interrupt
 from refusals import refuses
 from script_runs import SCRIPTS, read_json, refusal, run, without
 from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
@@ -146,6 +148,24 @@ def test_a_training_of_an_earlier_version_is_resumed(script, arguments, tmp_path
     write_sums(str(folder / SUMS), [str(path) for path in folder.glob('*.*')])
     assert run(script, *arguments('--num_steps', 4, '--resume')) == 0
     assert checkpoints(tmp_path / 'ckpt')[-1].startswith('step-00000004')
+
+
+def test_ctrl_c_leaves_the_model_as_it_is(script, arguments, tmp_path):
+    with interrupt(2):
+        assert run(script, *arguments('--num_steps', 9)) == 130
+    results, folder = read_json(tmp_path / 'ckpt'), tmp_path / 'ckpt'
+    assert results['interrupted'] == {'step': 2, 'of': 9} and results['model'] == 'model'
+    (checkpoint,) = (folder / 'checkpoints').iterdir()
+    saved = BertForPreTraining.from_pretrained(str(folder / 'model'))
+    model = BertForPreTraining(saved.config)
+    model.load_parameters(str(checkpoint / 'model.params'))
+    arrays.assert_equal(saved.own_tensors(), model.own_tensors())
+
+
+def test_a_disk_that_is_too_small_is_found_first(script, arguments, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr('shutil.disk_usage', lambda path: mock.Mock(free=2**12))
+    assert 'GB of room' in refusal(capsys, script, *arguments('--num_steps', 9))
+    assert not (tmp_path / 'ckpt' / 'checkpoints').exists()
 
 
 def test_start_step(script, arguments, tmp_path, capsys):

@@ -67,6 +67,26 @@ for name in {names}:
 {TELL}""")
 
 
+def test_a_graph_without_types_is_loaded_without_a_warning():
+    """As an export is; other calls warn as before, and so does this one if the user asks."""
+    run(
+        """
+import warnings
+import model_zoo, mxnet
+def count(load):
+    with warnings.catch_warnings(record=True) as found:
+        load()
+    return len(found)
+word = mxnet.sym.var('word')
+load = lambda: mxnet.gluon.SymbolBlock(word * 2, [word])
+assert count(load) == 0 and count(word.infer_type) == 1
+warnings.simplefilter('always')
+assert count(load) == 1
+""",
+        before='',
+    )
+
+
 COMMANDS = [
     '--help',
     '--version',

@@ -33,7 +33,10 @@ PREDICT = [
     (['MODEL'], 'there is no text'),
     (['MODEL', '--pairs', 'one text'], '--pairs'),
 ]
-ASK = [(['MODEL', 'where ?'], '--context')]
+ASK = [
+    (['MODEL', 'where ?'], '--context'),
+    (['MODEL', '--text', 'a b'], 'no question: give one or more, each in quotes, or --file'),
+]
 TAG = [(['MODEL', 'the cat'], 'token-classification')]
 FILL = [(['none', 'the [MASK] .'], "unknown folder or pretrained model 'none'")]
 INFO = [(['no_such_model'], 'no_such_model')]

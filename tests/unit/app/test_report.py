@@ -93,14 +93,31 @@ SHOWN = [
     ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
     ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
     # Wilson's: (3 + z * z / 2 -+ z * sqrt(3 * 1 / 4 + z * z / 4)) / (4 + z * z), z = 1.96
-    ({}, 'only 4 examples: on others the accuracy may be from 0.30 to 0.95 (95 % range)'),
-    ({'examples': 200}, 'only 200 examples: on others the accuracy may be from 0.69 to 0.80'),
+    ({}, 'only 4 examples: on others accuracy may be from 0.30 to 0.95 (95 % range)'),
+    ({'examples': 200}, 'only 200 examples: on others accuracy may be from 0.69 to 0.80'),
 ]
 
 
 @pytest.mark.parametrize('changes, shown', SHOWN)
 def test_what_the_page_shows(tmp_path, changes, shown):
     assert shown in page_of(tmp_path, changed(**changes))
+
+
+CAUTIONS = [
+    ({'accuracy': 1.0}, 61, 'on others accuracy may be from 0.94 to 1.00'),
+    ({'accuracy': 60 / 61}, 61, 'on others accuracy may be from 0.91 to 1.00'),
+    ({'f1': 60.0, 'exact': 50.0}, 2, 'on others exact may be from 9 to 91'),
+    ({'accuracy': 1.0}, 200, None),
+    ({'accuracy': 0.97}, 1000, None),
+    ({'spearman': 0.9}, 4, None),
+]
+
+
+@pytest.mark.parametrize('scores, count, said', CAUTIONS)
+def test_few_rows_get_a_caution_also_if_all_are_right(tmp_path, scores, count, said):
+    results = {**changed(examples=count), 'best': {'epoch': 2, 'dev': scores}}
+    page = page_of(tmp_path, results)
+    assert said in page if said else 'Caution' not in page
 
 
 def test_simpler_models_stand_beside_the_model_and_one_that_is_better_is_said(tmp_path, caplog):

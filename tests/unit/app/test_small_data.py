@@ -1,5 +1,6 @@
 """Settings that small data needs: frozen layers, schedules, and what chooses the best epoch."""
 
+import html
 import json
 import logging
 
@@ -180,6 +181,9 @@ def test_odd_rows_are_warned_of_and_what_leads_chooses(folder, tmp_path, caplog)
     ):
         assert caplog.text.count(said) == 1, said
     results = json.loads((tmp_path / 'run' / 'results.json').read_text('utf-8'))
+    page = html.unescape((tmp_path / 'run' / 'report.html').read_text('utf-8'))
+    assert len(results['warnings']) == 4 and 'lacks, so that' in results['warnings'][2]
+    assert all(f'<li>{text}</li>' in page for text in results['warnings'])
     best = max(record['macro_f1'] for record in trained.history)
     assert trained.scores['macro_f1'] == best and next(iter(trained.scores)) == 'macro_f1'
     assert results['description']['metric'] == 'macro_f1' and len(results['baselines']['dev']) == 2
@@ -201,6 +205,33 @@ def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(folder, caplo
     train(folder)
     assert 'only 4 updates' in caplog.text
     assert '16 of 16 texts of the dev set are in the training set' in caplog.text
+
+
+def test_a_new_head_is_a_warning_in_use_alone(folder, caplog):
+    caplog.set_level(logging.INFO)
+    train(folder, training_steps=1)
+    assert 'has no classifier.weight, classifier.bias: new, and the training sets' in caplog.text
+    assert 'random until trained' not in caplog.text
+    model_zoo.open_model(folder, 'classification')
+    (said,) = [each for each in caplog.records if 'random until trained' in each.getMessage()]
+    assert said.levelno == logging.WARNING
+
+
+QUESTIONS = [('a b', 'c d', 'd', 2), ('b', 'c c a', None, None)]
+
+
+@pytest.mark.parametrize('count', [2, 10])
+def test_few_questions_choose_no_threshold(folder, tmp_path, count, caplog):
+    caplog.set_level(logging.INFO)
+    options = {'version_2': True, 'max_length': 16, 'max_query_length': 4, 'epochs': 1}
+    dev = QUESTIONS * count
+    model_zoo.finetune(
+        folder, 'question-answering', QUESTIONS * 4, dev, output_dir=tmp_path, **options
+    )
+    results = json.loads((tmp_path / 'results.json').read_text('utf-8'))
+    few = [text for text in results['warnings'] if 'too few to choose' in text]
+    assert (results['best']['dev']['threshold'] == 0.0) == bool(few) == (count < 10)
+    assert f'{count} questions with and {count} without an answer' in caplog.text
 
 
 def test_a_frozen_encoder_of_float16(folder):

@@ -205,7 +205,8 @@ def test_a_label_of_a_test_set_is_an_error_as_in_a_dev_set(folder, tmp_path):
     for name in ('dev', 'test'):
         with pytest.raises(InputError) as caught:
             model_zoo.finetune(folder, CLASSIFY, PAIRS, **{name: path}, **SMALL)
-        assert 'set.csv, line 3' in str(caught.value) and "'nope'" in str(caught.value)
+        said = str(caught.value)
+        assert 'set.csv, line 3' in said and "'nope'" in said and 'them with `labels`' in said
 
 
 UNLABELLED = {
@@ -224,6 +225,17 @@ def test_a_test_set_needs_no_labels(folder, tmp_path, name):
     trained = model_zoo.finetune(folder, CLASSIFY, PAIRS, **options)
     assert len(trained.predictions) == 2 and not trained.test_scores
     assert [row['index'] for _, row in read_records(tmp_path / 'out' / 'custom.tsv')] == ['0', '1']
+
+
+def test_the_rows_that_are_held_out_are_predicted(folder, tmp_path):
+    options = {'dev': 0.25, 'output_dir': tmp_path, **SMALL}
+    trained = model_zoo.finetune(folder, CLASSIFY, PAIRS, **options)
+    rows = [row for _, row in read_records(tmp_path / 'dev_predictions.tsv')]
+    assert len(rows) == round(len(PAIRS) / 4)
+    right = [row['prediction'] == PAIRS[int(row['index'])][1] for row in rows]
+    assert np.mean(right) == trained.scores['accuracy']
+    for row, (_, shares) in zip(rows, read_records(tmp_path / 'dev_probabilities.tsv')):
+        assert row['index'] == shares['index'] and float(shares[row['prediction']]) >= 0.5
 
 
 @pytest.mark.parametrize('label', [None, 'maybe'])
