@@ -84,16 +84,23 @@ def train_transformers(train, dev, seed, folder, is_number):
         label = float(row[-1]) if is_number else labels.index(row[-1])
         return {**tokenizer(*row[:-1], truncation=True, max_length=128), 'labels': label}
 
-    with tempfile.TemporaryDirectory() as output:
-        trainer = transformers.Trainer(
-            model,
-            transformers.TrainingArguments(output, seed=seed, report_to=[], save_strategy='no'),
-            train_dataset=list(map(encode, train)),
-            data_collator=transformers.DataCollatorWithPadding(tokenizer),
-        )
-        trainer.train()
-        outputs = trainer.predict(list(map(encode, dev))).predictions
+    collate = transformers.DataCollatorWithPadding(tokenizer)
+    trainer = run_trainer(model, list(map(encode, train)), collate, seed)
+    outputs = trainer.predict(list(map(encode, dev))).predictions
     return outputs[:, 0] if is_number else [labels[number] for number in outputs.argmax(-1)]
+
+
+def run_trainer(model, samples, collate, seed):
+    """Train with transformers' own defaults; returns the trainer."""
+    import transformers
+
+    with tempfile.TemporaryDirectory() as output:
+        options = transformers.TrainingArguments(
+            output, seed=seed, report_to=[], save_strategy='no'
+        )
+        trainer = transformers.Trainer(model, options, collate, train_dataset=samples)
+        trainer.train()
+    return trainer
 
 
 def train_setfit(train, dev, seed, folder, is_number):
