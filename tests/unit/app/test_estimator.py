@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-import tiny
+from json_files import cases
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -23,11 +23,9 @@ def lower(texts):
 
 
 @pytest.fixture(scope='module')
-def new(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('tiny') / 'model'
-    tiny.save_bert(folder, list('abcd'))
+def new(folder):
     options = {'epochs': 3, 'batch_size': 4, 'lr': 3e-3, 'warmup_ratio': 0.2}
-    return TextClassifier(str(folder), **options)
+    return TextClassifier(folder, **options)
 
 
 @pytest.fixture(scope='module')
@@ -79,14 +77,7 @@ def test_it_must_be_fitted_first(new):
         clone(new).predict(TEXTS)
 
 
-BAD = [
-    ([1.0, 2.0], [0, 1]),
-    ([['a', 'b', 'c']], [0]),
-    (['a', None], [0, 1]),
-    (['a', 'b'], [1, 1]),
-    (['a', 'b'], [1]),
-    (['a', 'b'], [0.5, 1.5]),
-]
+BAD = cases('app')['BAD_ROWS_OF_ESTIMATORS']
 
 
 @pytest.mark.parametrize('texts, labels', BAD)
