@@ -9,7 +9,6 @@ from tiny import SPECIAL, write_pairs, write_words
 
 from model_zoo.tasks.pretraining.files import Samples, write_shard
 from model_zoo.tokenization.vocab import load_vocab
-from transfo_xl import TransfoXLCorpus
 
 #: of reviews
 GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
@@ -209,6 +208,8 @@ def write_texts(folder):
 
 def make_corpus(folder, special=('<eos>',)):
     """The corpus of three files of letters in a folder, which are written."""
+    from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
+
     rng = random.Random(4)
     folder.mkdir(exist_ok=True)
     for name, lines in (('train', 30), ('valid', 12), ('test', 9)):

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import tiny
 from json_files import cases
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -23,9 +24,11 @@ def lower(texts):
 
 
 @pytest.fixture(scope='module')
-def new(folder):
+def new(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(folder, list('abcd'))
     options = {'epochs': 3, 'batch_size': 4, 'lr': 3e-3, 'warmup_ratio': 0.2}
-    return TextClassifier(folder, **options)
+    return TextClassifier(str(folder), **options)
 
 
 @pytest.fixture(scope='module')

@@ -31,6 +31,13 @@ ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
 SMALL = {'epochs': 2, 'batch_size': 8, 'lr': 3e-3, 'seed': 1, 'max_length': 12}
 
 
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(folder, list('abcdefgh'))
+    return str(folder)
+
+
 def as_table(folder, rows):
     path = folder / f'{len(rows)}.csv'
     path.write_text('text,label\n' + ''.join(f'{text},{label}\n' for text, label in rows))

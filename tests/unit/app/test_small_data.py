@@ -5,6 +5,7 @@ import logging
 
 import numpy as np
 import pytest
+import tiny
 from refusals import refuses
 
 import model_zoo
@@ -13,6 +14,13 @@ from model_zoo.tasks.linear import predict_from_words
 from model_zoo.training import Callback
 
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 4
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(folder, list('abcd'))
+    return str(folder)
 
 
 def train(folder, **options):
