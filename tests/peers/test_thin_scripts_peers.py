@@ -22,12 +22,13 @@ STEPS, RATE, WARMUP, LENGTH = 7, 0.005, 0.25, 12
 @pytest.fixture
 def data(tmp_path):
     """A model without dropout, whose gradients are large, and as many reviews as a batch has."""
+    tokenizer = bert.BertTokenizer(tiny.write_words(tmp_path, WORDS))
     sizes = dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.0)
-    sizes.update(scale=0.4, seed=3, max_position_embeddings=LENGTH)
-    model = tiny.save_bert(
-        tmp_path / 'model', WORDS, bert.BertForSequenceClassification, ['0', '1'], **sizes
-    )
-    tokenizer = bert.BertTokenizer(tmp_path / 'model' / 'vocab.txt')
+    sizes.update(max_position_embeddings=LENGTH, initializer_range=0.4, num_labels=2)
+    model = bert.BertForSequenceClassification(tiny.bert_config(len(tokenizer.vocab), **sizes))
+    np.random.seed(3)
+    model.initialize()
+    model.save_pretrained(str(tmp_path / 'model'), tokenizer)
     model.save_pretrained(str(tmp_path / 'theirs'), tokenizer, format='pytorch')
     random = np.random.RandomState(0)
     rows = []
