@@ -86,16 +86,16 @@ def assert_loads(block, form, arrays):
     assert_equal(found, tensors_of(block))
 
 
-def assert_close(found, wanted):
+def assert_close(found, wanted, tolerance=1e-5):
     """Assert that nested lists and dicts are the same but for rounding."""
     if isinstance(wanted, dict):
         assert found.keys() == wanted.keys()
-        found, wanted = list(found.values()), list(wanted.values())
+        found, wanted = ([each[name] for name in wanted] for each in (found, wanted))
     if isinstance(wanted, (list, tuple)):
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted):
-            assert_close(one, other)
+            assert_close(one, other, tolerance)
     elif isinstance(wanted, (float, np.ndarray, np.floating)):
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        np.testing.assert_allclose(found, wanted, atol=tolerance)
     else:
         assert found == wanted

@@ -108,6 +108,18 @@ def torch_gradients(model):
     return {name: each.numpy().copy() for name, each in gradients.items() if each is not None}
 
 
+def grouped(model):
+    """The groups of the original's programs: no decay of biases and normalizations."""
+    named, plain = list(model.named_parameters()), ('bias', 'LayerNorm.bias', 'LayerNorm.weight')
+    return [
+        {
+            'params': [p for n, p in named if any(each in n for each in plain) == has],
+            'weight_decay': decay,
+        }
+        for has, decay in ((False, 0.01), (True, 0.0))
+    ]
+
+
 def assert_gradients(ours, theirs, tolerance=1e-4, rounding=5e-6):
     """Each of `theirs` is among `ours`, with a relative difference of at most `tolerance`.
 

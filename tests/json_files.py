@@ -1,7 +1,14 @@
-"""JSON files that a test changes."""
+"""JSON files: tables of cases, and those that a test changes."""
 
 import json
 import pathlib
+
+CASES = pathlib.Path(__file__).parent / 'fixtures' / 'cases'
+
+
+def cases(name):
+    """Return the tables of ``fixtures/cases/NAME.json``, by their names."""
+    return json.loads((CASES / f'{name}.json').read_text('utf-8'))
 
 
 def change_json(path, **changes):

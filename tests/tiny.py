@@ -70,6 +70,16 @@ def initialized(block, scale=0.5, seed=1):
     return block
 
 
+def randomized(block, scale=0.3, seed=1):
+    """The block with random parameters, biases and normalizations among them."""
+    initialized(block, scale, seed)
+    for parameter in block.collect_params().values():
+        if parameter.name.endswith(('bias', 'gamma', 'beta')):
+            noise = mx.nd.random.normal(0, scale, parameter.shape)
+            parameter.set_data(parameter.data() + noise)
+    return block
+
+
 def write_words(folder, words):
     """Write vocab.txt of BERT's special tokens and `words`; returns its path."""
     path = folder / 'vocab.txt'
@@ -114,10 +124,10 @@ def save_bert(
         Of the normal distribution from which the parameters are drawn.
     seed : int
     **sizes
-        Changes of the configuration; ``cased`` is the tokenizer's.
+        Changes of the configuration; ``cased`` is the tokenizer's, ``format`` that of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lowers = not sizes.pop('cased', False)
+    lowers, form = not sizes.pop('cased', False), sizes.pop('format', 'native')
     tokenizer = bert.BertTokenizer(write_words(folder, words), do_lower_case=lowers)
     config, options = bert_config(len(tokenizer.vocab), **sizes), {}
     config.extras.update(extras or {})
@@ -125,7 +135,7 @@ def save_bert(
         config.extras['id2label'] = {str(n): name for n, name in enumerate(labels)}
         options['num_labels'] = len(labels)
     block = initialized(block_class(config, **options), scale, seed)
-    block.save_pretrained(str(folder), tokenizer)
+    block.save_pretrained(str(folder), tokenizer, format=form)
     return block
 
 
@@ -154,8 +164,8 @@ def save_gpt(folder, tokens, merges, block_class=gpt.OpenAIGPTLMHeadModel, scale
 
 def _save_decoder(folder, block_class, tokenizer_class, tokens, merges, scale, sizes):
     folder.mkdir(parents=True, exist_ok=True)
-    options = {'format': sizes.pop('format')} if 'format' in sizes else {}
+    form = sizes.pop('format', 'native')
     tokenizer = tokenizer_class(*write_pairs(folder, tokens, merges))
     block = make(block_class, len(tokenizer), scale, **sizes)
-    block.save_pretrained(str(folder), tokenizer, **options)
+    block.save_pretrained(str(folder), tokenizer, format=form)
     return block

@@ -206,31 +206,47 @@ def write_texts(folder):
     write_letters(folder, string.ascii_lowercase)
 
 
+def make_corpus(folder, special=('<eos>',)):
+    """The corpus of three files of letters in a folder, which are written."""
+    from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
+
+    rng = random.Random(4)
+    folder.mkdir(exist_ok=True)
+    for name, lines in (('train', 30), ('valid', 12), ('test', 9)):
+        text = [' '.join(rng.choices('abcdef', k=rng.randint(2, 9))) for _ in range(lines)]
+        (folder / f'{name}.txt').write_text('\n'.join(text) + '\n')
+    corpus = TransfoXLCorpus(special=list(special))
+    corpus.build_corpus(folder, 'wt2')
+    return corpus
+
+
 #: of the samples for pre-training
 COUNTED = [f'w{number}' for number in range(40)]
 LENGTH, MASKS = 16, 3
+#: flags of the model that learns from them
+PRETRAINED = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
 #: of the texts in which they count on
 FEW = COUNTED[:12]
 
 
-def make_samples(count, seed):
+def make_samples(count, seed, words=40, size=LENGTH, masks=MASKS):
     """Random sentences; one is the next where it begins with the word of the one before."""
     random = np.random.RandomState(seed)
-    ids = np.zeros((count, LENGTH), np.int32)
-    masked = {name: np.zeros((count, MASKS), np.int32) for name in ('positions', 'ids')}
-    masked['weights'] = np.zeros((count, MASKS), np.float32)
-    lengths = random.randint(9, LENGTH + 1, count).astype(np.int32)
+    ids = np.zeros((count, size), np.int32)
+    masked = {name: np.zeros((count, masks), np.int32) for name in ('positions', 'ids')}
+    masked['weights'] = np.zeros((count, masks), np.float32)
+    lengths = random.randint(9, size + 1, count).astype(np.int32)
     labels = random.randint(0, 2, count).astype(np.int32)
     for row, length in enumerate(lengths):
-        ids[row, :length] = random.randint(len(SPECIAL), len(SPECIAL) + len(COUNTED), length)
+        ids[row, :length] = random.randint(len(SPECIAL), len(SPECIAL) + words, length)
         ids[row, [0, 4, length - 1]] = [2, 3, 3]
         ids[row, 5] = ids[row, 1] if labels[row] == 0 else len(SPECIAL)
-        places = 6 + np.arange(random.randint(1, min(MASKS, length - 7) + 1))
+        places = 6 + np.arange(random.randint(1, min(masks, length - 7) + 1))
         masked['positions'][row, : len(places)] = places
         masked['ids'][row, : len(places)] = ids[row, places]
         masked['weights'][row, : len(places)] = 1
         ids[row, places] = 4
-    segments = ((np.arange(LENGTH) > 4) & (np.arange(LENGTH) < lengths[:, None])).astype(np.int32)
+    segments = ((np.arange(size) > 4) & (np.arange(size) < lengths[:, None])).astype(np.int32)
     return Samples(ids, segments, *masked.values(), labels, lengths)
 
 

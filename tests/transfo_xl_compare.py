@@ -5,6 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 from bert_compare import assert_gradients, gradients, load_state
+from json_files import cases
 
 import transfo_xl
 
@@ -13,23 +14,7 @@ CONFIG = {'vocab_size': 40, 'cutoffs': [9, 22], 'd_model': 10, 'd_embed': 8, 'n_
 CONFIG.update(d_head=4, d_inner=12, div_val=2, n_layer=2, tgt_len=5, mem_len=6, clamp_len=-1)
 CONFIG.update(same_length=False, init_std=0.3, proj_init_std=0.3, dropout=0.0)
 #: name -> what is different from CONFIG
-VARIANTS = {
-    'plain': {},
-    'div_val_1': {'div_val': 1, 'd_embed': 10},
-    'div_val_1_projected': {'div_val': 1},
-    'untied': {'tie_weight': False, 'proj_share_all_but_first': False},
-    'div_val_1_untied': {'div_val': 1, 'tie_weight': False, 'proj_share_all_but_first': False},
-    'shared_biases': {'untie_r': False},
-    'pre_lnorm': {'pre_lnorm': True},
-    'clamp_len': {'clamp_len': 4},
-    'same_length': {'same_length': True},
-    'ext_len': {'ext_len': 2},
-    'ext_len_longer_than_segments': {'ext_len': 7, 'same_length': True},
-    'one_cluster': {'cutoffs': []},
-    'no_memory': {'mem_len': 0},
-}
-VARIANTS['all'] = {'clamp_len': 5, 'ext_len': 1, 'div_val': 1, 'mem_len': 3}
-VARIANTS['all'].update(pre_lnorm=True, same_length=True, untie_r=False)
+VARIANTS = cases('transfo_xl')['VARIANTS']
 #: lengths of the segments that follow one another
 LENGTHS = (5, 4, 5)
 

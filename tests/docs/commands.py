@@ -10,6 +10,7 @@ import subprocess
 import sys
 from unittest import mock
 
+from json_files import cases
 from pages import PageError
 from script_runs import ROOT, load_script
 
@@ -30,34 +31,11 @@ REMOTE = 's3://'
 LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
 PARSED_ONLY = ('scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', 'tests/oracle/')
-TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
 #: flags that replace a command's own, and aren't added to others
 OPTIONAL = ('--max_length', '--learn_vocab', '--mem_len', '--tgt_len')
 #: script -> flags, each with a value, that follow the command's own and shorten it
-SHORTENING = {
-    'finetune_classifier': f'{TRAINING} --max_length 32',
-    'finetune_squad': f'{TRAINING} --max_length 64 --max_query_length 16 --doc_stride 32',
-    'finetune_swag': f'{TRAINING} --max_length 32',
-    'finetune_tagging': f'{TRAINING} --max_length 32',
-    'finetune_lm': f'{TRAINING} --max_length 32',
-    'finetune_embedding': f'{TRAINING} --max_length 32',
-    'finetune_gpt': f'{TRAINING} --n_valid 6',
-    'train_lm': f'{TRAINING} --max_length 16 --tgt_len 16 --mem_len 16 --learn_vocab 500',
-    'create_pretraining_data': '--dupe_factor 1 --max_length 32 --max_predictions_per_seq 5',
-    'run_pretraining': '--num_steps 2 --ckpt_interval 2',
-    'run_pretraining_hvd': '--num_steps 2 --ckpt_interval 2',
-    'eval_transfo_xl': '--tgt_len 16',
-    'generate_gpt2': '--length 3',
-    'bertology': '--data_subset 8 --batch_size 8 --max_length 16',
-    'extract_features': '',
-    'convert_checkpoint': '',
-    'export': '',
-    'bert': '',
-    **dict.fromkeys(
-        ['ask', 'cache', 'doctor', 'embed', 'fill', 'info', 'predict', 'search', 'tag'], ''
-    ),
-}
+SHORTENING = cases('commands')['SHORTENING']
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 
 

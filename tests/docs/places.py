@@ -9,6 +9,7 @@ import json
 import pathlib
 
 import tiny
+from json_files import cases
 from script_runs import ROOT
 from toy_data import write_letters, write_task
 from variant_models import MAKERS
@@ -24,15 +25,7 @@ from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 FIXTURES = ROOT / 'tests' / 'fixtures'
 
 #: a peer's name of a model -> the family of its tiny model
-PEERS_NAMES = {
-    'bert-base-uncased': 'bert',
-    'google-bert/bert-base-uncased': 'bert',
-    'gpt2': 'gpt2',
-    'openai-community/gpt2': 'gpt2',
-    'openai-gpt': 'gpt',
-    'openai-community/openai-gpt': 'gpt',
-    'transfo-xl-wt103': 'transfo_xl',
-}
+PEERS_NAMES = cases('commands')['PEERS_NAMES']
 
 
 def shorten_text(path, copy, documents=4, lines=40):

@@ -9,23 +9,10 @@ import json
 import numpy as np
 import torch
 import transformers
-from oracle_files import FIXTURES
+from oracle_files import FIXTURES, read_json
 
-SIZES = {'vocab_size': 20, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2}
-SIZES.update(intermediate_size=12, max_position_embeddings=44, pad_token_id=1)
-RELATIVE = {'relative_attention': True, 'position_biased_input': False, 'share_att_key': True}
-RELATIVE.update(pos_att_type=['p2c', 'c2p'], position_buckets=12, norm_rel_ebd='layer_norm')
-ENDS = dict.fromkeys(('cls_token_id', 'bos_token_id', 'sep_token_id', 'eos_token_id'), 0)
-DISTILLED = {'dim': 8, 'n_layers': 2, 'n_heads': 2, 'hidden_dim': 12}
-FAMILIES = {
-    'Roberta': {**SIZES, 'type_vocab_size': 1},
-    'DistilBert': {'vocab_size': 20, 'max_position_embeddings': 44, **DISTILLED},
-    'Electra': {**SIZES, 'embedding_size': 6},
-    'MPNet': SIZES,
-    'Albert': {**SIZES, 'embedding_size': 6},
-    'DebertaV2': {**SIZES, **RELATIVE},
-    'ModernBert': {**SIZES, **ENDS, 'num_hidden_layers': 4, 'local_attention': 10},
-}
+#: prefix of classes' names -> fields of the configuration
+FAMILIES = read_json('cases/oracle.json')['FAMILIES']
 
 
 def main():

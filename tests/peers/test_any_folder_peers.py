@@ -4,6 +4,7 @@ import json
 
 import folders
 import pytest
+from json_files import cases
 
 from model_zoo.opening import open_tokenizer
 
@@ -11,16 +12,7 @@ transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
 MODEL_TYPES = {'XLMRoberta': 'xlm-roberta', 'DebertaV2': 'deberta-v2'}
-TEXTS = [
-    'The cat sat',
-    'Sch\xf6n die \u4e2da',
-    '<e1>x the <e1> cat<e1>',
-    'a [MASK] b <mask> c',
-    '  the   cat ',
-    "it's 10 o'clock!",
-    '',
-    '\xc1<|endoftext|>b',
-]
+TEXTS = cases('odd_texts')['folders']
 
 
 @pytest.mark.parametrize('kind', folders.FOLDERS)

@@ -17,14 +17,9 @@ pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
 ORACLE = 'make_bert_fixtures'
 
-LARGER = {
-    **CONFIG,
-    'hidden_size': 24,
-    'num_attention_heads': 4,
-    'num_hidden_layers': 3,
-    'intermediate_size': 512,  # so that our feed-forward layers are padded
-    'initializer_range': 0.1,
-}
+#: its feed-forward layers are padded here
+LARGER = {**CONFIG, 'hidden_size': 24, 'num_attention_heads': 4, 'num_hidden_layers': 3}
+LARGER.update(intermediate_size=512, initializer_range=0.1)
 
 
 @pytest.mark.parametrize('name', HEADS)

@@ -39,15 +39,9 @@ BLOCKS = {
 WORDS = np.random.RandomState(0).randint(0, 31, (3, 7))
 
 
-def make(name, config=None):
-    """One of our blocks with random weights, biases and normalizations among them."""
-    block_class, default = BLOCKS[name]
-    block = block_class(config or default)
-    block.initialize(mx.init.Normal(0.3))
-    for parameter in block.collect_params().values():
-        if parameter.name.endswith(('bias', 'gamma', 'beta')):
-            parameter.set_data(parameter.data() + 0.3 * mx.nd.random.normal(shape=parameter.shape))
-    return block
+def make(name):
+    block_class, config = BLOCKS[name]
+    return tiny.randomized(block_class(config))
 
 
 def run(block):

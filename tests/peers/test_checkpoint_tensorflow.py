@@ -6,6 +6,7 @@ import os
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 import bert
 import gpt2
@@ -97,17 +98,8 @@ def test_round_trip(folder, name, tmp_path):
 
 def test_task_heads(tmp_path):
     """The classifier is where run_classifier.py has it; its pooled text is untouched."""
-    config = bert.BertConfig(
-        vocab_size=31,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_labels=3,
-        intermediate_size=512,
-        max_position_embeddings=12,
-    )
-    block = bert.BertForSequenceClassification(config)
-    block.initialize(mx.init.Normal(0.3))
+    sizes = {'hidden_size': 8, 'intermediate_size': 512, 'num_labels': 3}
+    block = tiny.make(bert.BertForSequenceClassification, **sizes)
     block.save_pretrained(str(tmp_path), format='tensorflow')
     variables = dict(tensorflow.train.list_variables(str(tmp_path / 'model.ckpt')))
     assert variables['output_weights'] == [3, 8] and variables['output_bias'] == [3]

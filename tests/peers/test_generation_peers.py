@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.generation import generate
@@ -11,15 +12,8 @@ torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
-SIZES = {
-    'vocab_size': 61,
-    'n_positions': 96,
-    'n_ctx': 96,
-    'n_embd': 32,
-    'n_layer': 3,
-    'n_head': 4,
-    'initializer_range': 0.3,
-}
+SIZES = {'n_embd': 32, 'n_layer': 3, 'n_head': 4, 'n_positions': 96, 'n_ctx': 96}
+SIZES.update(vocab_size=61, initializer_range=0.3)
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 14)), [60, 60]]
 
 
@@ -113,33 +107,7 @@ def test_beams(models, num_beams, stop_tokens, length_penalty):
 
 
 @pytest.mark.parametrize('num_beams', [1, 3])
-@pytest.mark.parametrize(
-    'options',
-    [
-        {'repetition_penalty': 1.7},
-        {'repetition_penalty': 0.6},
-        {'no_repeat_ngram_size': 1},
-        {'no_repeat_ngram_size': 3},
-        {'min_new_tokens': 6},
-        {'bad_words_ids': [[7], [20], [33, 2], [5, 5, 5]]},
-        {'min_length': 12},
-        {'sequence_bias': [[[9], 2.5], [[9, 60], -20.0], [[7], 4.0]]},
-        {'suppress_tokens': [9, 60, 33], 'begin_suppress_tokens': [4, 5, 7, 12]},
-        {'forced_bos_token_id': 17, 'begin_suppress_tokens': list(range(30)), 'min_length': 9},
-        {'forced_eos_token_id': 20, 'min_new_tokens': 40},
-        {'forced_eos_token_id': [21, 20], 'suppress_tokens': list(range(0, 61, 4))},
-        {'exponential_decay_length_penalty': [6, 1.7], 'min_new_tokens': 2},
-        {'exponential_decay_length_penalty': [2, 1.1], 'renormalize_logits': True},
-        {'early_stopping': True, 'length_penalty': 2.0},
-        {'early_stopping': 'never', 'length_penalty': 0.5, 'repetition_penalty': 1.4},
-        {
-            'repetition_penalty': 1.2,
-            'no_repeat_ngram_size': 2,
-            'bad_words_ids': [[4], [9, 60]],
-            'min_new_tokens': 3,
-        },
-    ],
-)
+@pytest.mark.parametrize('options', cases('generation_peers')['changes of scores'])
 def test_scores_that_are_changed(models, options, num_beams):
     block, theirs = models
     stop_tokens = tuple(range(0, 61, 4))

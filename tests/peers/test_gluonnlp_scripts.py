@@ -5,20 +5,19 @@
 
 import json
 import os
-import pathlib
 import random
 import re
 import shutil
-import subprocess
-import sys
 
 import gluonnlp as nlp
 import gluonnlp_script
 import pytest
 from gluonnlp.vocab import BERTVocab
-from script_runs import ROOT
+from json_files import cases
+from script_runs import ROOT, run_python
 
 pytestmark = pytest.mark.peers
+CHECKOUT = 'ZOO_GLUONNLP'
 
 WORDS = 'the a cat dog sat ran on mat . , fast slow red blue was it who what where ?'.split()
 #: what a run tells of its results: losses, scores, vectors
@@ -29,12 +28,9 @@ NUMBER = re.compile(r'-?\d+\.\d+(?:e-?\d+)?')
 
 
 @pytest.fixture(scope='module')
-def originals():
-    """The folder of GluonNLP's sources."""
-    folder = os.environ.get('ZOO_GLUONNLP')
-    if not folder:
-        pytest.skip('set ZOO_GLUONNLP to a checkout of GluonNLP 0.10')
-    return pathlib.Path(folder) / 'scripts'
+def originals(checkout):
+    """The folder of GluonNLP's scripts."""
+    return checkout / 'scripts'
 
 
 def sentence(length=8):
@@ -95,65 +91,29 @@ def home(tmp_path_factory, originals):
 def run(side, script, arguments, home, folder):
     """The output of a script of theirs, run on our models or theirs."""
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, str(ROOT / 'tests' / 'gluonnlp_script.py'), side, str(script)]
     arguments = [str(argument).replace('HOME', str(home)) for argument in arguments]
-    done = subprocess.run(
-        [*command, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, 'MXNET_HOME': str(home), 'OMP_NUM_THREADS': '1'},
-    )
+    env = {**os.environ, 'MXNET_HOME': str(home), 'OMP_NUM_THREADS': '1'}
+    runner = ROOT / 'tests' / 'gluonnlp_script.py'
+    done = run_python(runner, side, script, *arguments, cwd=folder, env=env)
     output = done.stdout + done.stderr
     assert done.returncode == 0, f'{side}: {output[-3000:]}'
     return output
 
 
 def numbers(output):
-    found = [
-        number
-        for line in RESULT.findall(output)
-        for number in NUMBER.findall(
-            re.sub(r'(latency|throughput|Thoughput|samples|lr|time)\S*', '', line)
-        )
-    ]
-    return list(map(float, found))
+    lines = ' '.join(RESULT.findall(output))
+    lines = re.sub(r'(latency|throughput|Thoughput|samples|lr|time)\S*', '', lines)
+    return list(map(float, NUMBER.findall(lines)))
 
 
-SCRIPTS = {
-    'classes': (
-        'bert/finetune_classifier.py',
-        ['--task_name', 'RTE', '--batch_size', 4, '--epochs', 2, '--log_interval', 1, '--lr', 1e-3],
-    ),
-    'numbers': (
-        'bert/finetune_classifier.py',
-        (
-            '--task_name STS-B --batch_size 4 --epochs 2 --log_interval 1 --lr 1e-3 --accumulate 2'
-        ).split(),
-    ),
-    'squad': (
-        'bert/finetune_squad.py',
-        (
-            '--optimizer bertadam --batch_size 4 --lr 1e-3 --epochs 2 --log_interval 1 '
-            '--max_seq_length 48 --doc_stride 16 --max_query_length 8'
-        ).split(),
-    ),
-    'tags': (
-        'ner/finetune_bert.py',
-        (
-            '--train-path HOME/tags.txt --dev-path HOME/tags.txt --test-path HOME/tags.txt '
-            '--cased false --batch-size 4 --num-epochs 2 --seq-len 32 --learning-rate 1e-3 '
-            '--save-checkpoint-prefix tags'
-        ).split(),
-    ),
-    'embedding': ('bert/embedding.py', ['--sentences', 'the cat sat', 'a dog ran fast ?']),
-}
+#: name -> script, and its arguments
+SCRIPTS = cases('gluonnlp_scripts')['SCRIPTS']
 
 
 @pytest.mark.parametrize('name', SCRIPTS)
 def test_losses_and_scores_are_theirs(originals, home, tmp_path, name):
     script, arguments = SCRIPTS[name]
+    arguments = arguments.split() if isinstance(arguments, str) else arguments
     ours, theirs = (
         numbers(run(side, originals / script, arguments, home, tmp_path / side))
         for side in ('ours', 'theirs')

@@ -13,6 +13,7 @@ import pytest
 import tiny
 from command_flags import main_of
 from gluonnlp.data.classification import get_task as gluonnlp_task
+from json_files import cases
 from scipy.stats import pearsonr
 from script_runs import ROOT, read_json, run
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
@@ -27,32 +28,12 @@ transformers = pytest.importorskip('transformers')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
 
 COUNT, LENGTH = 60, 48
-SIZES = {
-    'hidden_size': 16,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 512,
-    'max_position_embeddings': LENGTH,
-    'initializer_range': 0.5,
-}
+SIZES = {**tiny.BERT, 'num_hidden_layers': 1, 'intermediate_size': 512}
+SIZES.update(max_position_embeddings=LENGTH, initializer_range=0.5)
 #: the lists of pytorch-pretrained-BERT's and Google's run_classifier.py
-LABELS = {
-    **dict.fromkeys(('CoLA', 'MRPC', 'QQP', 'SST', 'WNLI'), ('0', '1')),
-    **dict.fromkeys(('MNLI', 'XNLI'), ('contradiction', 'entailment', 'neutral')),
-    **dict.fromkeys(('QNLI', 'RTE'), ('entailment', 'not_entailment')),
-    'STS-B': None,
-}
+LABELS = cases('labels')['LABELS']
 #: those of the data sets on the hub, with which transformers trains
-HUB_LABELS = {
-    'CoLA': ('unacceptable', 'acceptable'),
-    **dict.fromkeys(('MNLI', 'XNLI'), ('entailment', 'neutral', 'contradiction')),
-    'MRPC': ('not_equivalent', 'equivalent'),
-    **dict.fromkeys(('QNLI', 'RTE'), ('entailment', 'not_entailment')),
-    'QQP': ('not_duplicate', 'duplicate'),
-    'SST': ('negative', 'positive'),
-    'WNLI': ('not_entailment', 'entailment'),
-    'STS-B': None,
-}
+HUB_LABELS = cases('labels')['HUB_LABELS']
 
 
 class Rows:

@@ -5,6 +5,7 @@ import itertools
 import re
 
 import pytest
+from json_files import cases
 
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
@@ -19,12 +20,7 @@ st = hypothesis.strategies
 pytestmark = pytest.mark.peers
 
 SPECIAL = ['_start_', '_delimiter_', '_classify_', '\u2603']
-ODD = (
-    'aAbz09 .,-\'"#[]`^$_<>/\t\n\r\0\x01\x0b\x0c\x1c\x1f\x7f\x85\xa0\xad\xb2\xb7\xbd\xdf\xe9\u0120'
-    '\u0130\u0131\u0301\u0345\u0378\u03a3\u03c2\u05d0\u05bc\u0627\u0661\u0939\u094d\u1100\u1161\u11a8'
-    '\u1680\u180e\u2003\u200b\u200d\u2014\u2026\u2028\u2029\u2167\u2603\u2764\u3000\u304c\u4e2d\uac01'
-    '\ue000\ufe0f\ufeff\uff01\ufffd\uffff\U0001f1e9\U0001f600\U00020000\U000e0001\U0010ffff'
-)
+ODD = cases('odd_texts')['characters of lm']
 PIECES = ["'s", "n't", "'LL", '</w>', '<unk>', '<|endoftext|>', ' the', 'x' * 300, '\n\n  ']
 texts = st.lists(
     st.one_of(st.sampled_from(ODD), st.characters(), st.sampled_from([*PIECES, *SPECIAL])),

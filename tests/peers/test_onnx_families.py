@@ -1,5 +1,7 @@
 """ONNX files of all families: ONNX Runtime computes what the blocks do."""
 
+import functools
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -27,15 +29,14 @@ VARIANTS = [
     if block.__name__.endswith(('Model', 'ForPreTraining', 'ForMaskedLM', 'Classification'))
 ]
 SIZE = 90
-LAYERS = 2
+LAYERS = 2  # of tiny models
 HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
 CONFIG = tiny.bert_config(
     SIZE, num_hidden_layers=LAYERS, hidden_size=32, num_attention_heads=4, intermediate_size=64
 )
 
 
-def initialized(block, sigma=0.1):
-    return tiny.initialized(block, sigma)
+initialized = functools.partial(tiny.initialized, scale=0.1)
 
 
 def bert_block(name, **options):
@@ -43,10 +44,8 @@ def bert_block(name, **options):
 
 
 def decoder(name, **options):
-    family = gpt if name.startswith('OpenAI') else gpt2
-    kind = getattr(family, name)
-    config = tiny.decoder_config(kind.config_class, SIZE, n_layer=LAYERS, n_positions=64)
-    return initialized(kind(config, **options))
+    kind = getattr(gpt if name.startswith('OpenAI') else gpt2, name)
+    return initialized(kind(tiny.decoder_config(kind.config_class, SIZE), **options))
 
 
 class Runner:
@@ -168,23 +167,14 @@ def test_each_class_of_bert(name, tmp_path):
 
 
 NORMS = 2 * LAYERS
+CLASSIFIER = {'Attention': LAYERS, 'BiasGelu': LAYERS, 'SkipLayerNormalization': NORMS}
+SHARED = {'Attention': 4, 'FastGelu': 4, 'SkipLayerNormalization': 8}
 #: class of the block, sizes, options, and the operators of its file
 FUSIONS = [
-    (
-        'BertForSequenceClassification',
-        {},
-        {},
-        {'Attention': LAYERS, 'BiasGelu': LAYERS, 'SkipLayerNormalization': NORMS}
-        | {'EmbedLayerNormalization': 1},
-    ),
+    ('BertForSequenceClassification', {}, {}, {**CLASSIFIER, 'EmbedLayerNormalization': 1}),
     ('BertForSequenceClassification', {}, {'precision': 'int8'}, {'QAttention': LAYERS}),
     # parameters that layers share are in the file once, also those that are joined
-    (
-        'AlbertModel',
-        {'num_hidden_layers': 4},
-        {},
-        {'Attention': 4, 'FastGelu': 4, 'SkipLayerNormalization': 8},
-    ),
+    ('AlbertModel', {'num_hidden_layers': 4}, {}, SHARED),
     # it adds positions in front of the layers
     ('MPNetModel', {}, {}, {'SkipLayerNormalization': NORMS + 1, 'BiasGelu': LAYERS}),
     ('DebertaV2Model', {}, {}, {'SkipLayerNormalization': NORMS, 'BiasGelu': LAYERS}),

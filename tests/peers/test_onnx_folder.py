@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from script_runs import run_python
 
 import bert
 from export import export_onnx_folder
@@ -74,13 +73,7 @@ print(json.dumps([scores.tolist(), best]))
 
 def run(program, folder, *arguments):
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    done = subprocess.run(
-        [sys.executable, '-c', program, *map(json.dumps, arguments)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = run_python('-c', program, *map(json.dumps, arguments), cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

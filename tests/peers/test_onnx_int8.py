@@ -22,14 +22,8 @@ PRODUCTS = 6 * LAYERS + 2  # three projections of attention and one after it, tw
 
 
 def make(name='BertForSequenceClassification', vocab_size=90, **options):
-    config = tiny.bert_config(
-        vocab_size,
-        hidden_size=32,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-    )
+    sizes = {'hidden_size': 32, 'num_attention_heads': 4, 'intermediate_size': 64}
+    config = tiny.bert_config(vocab_size, **sizes, max_position_embeddings=64)
     return tiny.initialized(getattr(bert, name)(config, **options), 0.15, 5)
 
 
@@ -118,14 +112,9 @@ def export(folder, block, task, *flags):
     """The measures that the command writes."""
     tokenizer = bert.BertTokenizer(folder / 'vocab.txt')
     block.save_pretrained(str(folder / 'model'), tokenizer)
-    argv = [
-        *(
-            f'--task {task} --model_name {folder}/model --format onnx --precision int8 '
-            f'--output_dir {folder}/out --max_length 40'
-        ).split(),
-        *flags,
-    ]
-    main([str(each) for each in argv])
+    words = f'--task {task} --model_name {folder}/model --format onnx --precision int8 '
+    words += f'--output_dir {folder}/out --max_length 40'
+    main([*words.split(), *map(str, flags)])
     assert (folder / 'out' / 'tokenizer.json').exists()
     return read_json(folder / 'out', 'model_int8.json')
 

@@ -13,18 +13,6 @@ pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore::UserWarning
 ORACLE = 'make_bert_fixtures'
 
 
-def grouped(model):
-    """The groups of the original's programs: no decay of biases and normalizations."""
-    named, plain = list(model.named_parameters()), ('bias', 'LayerNorm.bias', 'LayerNorm.weight')
-    return [
-        {
-            'params': [p for n, p in named if any(each in n for each in plain) == has],
-            'weight_decay': decay,
-        }
-        for has, decay in ((False, 0.01), (True, 0.0))
-    ]
-
-
 @pytest.mark.parametrize('norm', [1.0, 0.05, -1])
 @pytest.mark.parametrize('name', ['BertAdam', 'OpenAIAdam'])
 def test_30_steps_of_bert_with_the_originals_methods(oracle, tmp_path, name, norm):
@@ -41,8 +29,8 @@ def test_30_steps_of_bert_with_the_originals_methods(oracle, tmp_path, name, nor
     block.load_state_dict(oracle.state_of(head))
     block.eval()
     options = {'lr': 1e-3, 'warmup': 0.1, 't_total': 40, 'max_grad_norm': norm}
-    theirs = getattr(pytorch_pretrained_bert, name)(grouped(head), **options)
-    ours = getattr(mxnet_pretrained_bert, name)(grouped(block), **options)
+    theirs = getattr(pytorch_pretrained_bert, name)(bert_compare.grouped(head), **options)
+    ours = getattr(mxnet_pretrained_bert, name)(bert_compare.grouped(block), **options)
     assert [len(group['params']) for group in ours.param_groups][1] > 5
     for step in range(30):
         inputs = bert_compare.make_inputs(kind, True, step)

@@ -6,8 +6,6 @@ and there is no dropout.
 """
 
 import json
-import os
-import pathlib
 import random
 import sys
 
@@ -22,18 +20,11 @@ import bert
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
+CHECKOUT = 'ZOO_ORIGINAL_TESTS'
 
 WORDS = ['good', 'bad', 'film', 'the', 'cat', 'dog', 'sat', 'ran', 'on', 'mat', 'was', 'who', 'x']
 COUNT, UPDATES, LENGTH = 12, 5, 32
 PART = ['--do_lower_case', '--learning_rate', 2e-2, '--train_batch_size', COUNT]
-
-
-@pytest.fixture(scope='module')
-def examples():
-    """The folder of the examples."""
-    if not os.environ.get('ZOO_ORIGINAL_TESTS'):
-        pytest.skip('set ZOO_ORIGINAL_TESTS to the folder of the original tests')
-    return pathlib.Path(os.environ['ZOO_ORIGINAL_TESTS']).parent / 'examples'
 
 
 def sentence(length=6):
@@ -66,17 +57,9 @@ def write_samples(folder):
             at = sorted(random.sample([*range(1, 6), *range(7, 11)], 2))
             labels = [tokens[place] for place in at]
             tokens[at[0]] = '[MASK]'
-            lines.append(
-                json.dumps(
-                    {
-                        'tokens': tokens,
-                        'segment_ids': [0] * 7 + [1] * 5,
-                        'is_random_next': number % 2,
-                        'masked_lm_positions': at,
-                        'masked_lm_labels': labels,
-                    }
-                )
-            )
+            sample = {'tokens': tokens, 'segment_ids': [0] * 7 + [1] * 5}
+            sample.update(is_random_next=number % 2, masked_lm_positions=at)
+            lines.append(json.dumps({**sample, 'masked_lm_labels': labels}))
         (folder / f'epoch_{epoch}.json').write_text('\n'.join(lines) + '\n')
         metrics = {'num_training_examples': COUNT, 'max_seq_len': LENGTH}
         (folder / f'epoch_{epoch}_metrics.json').write_text(json.dumps(metrics))
@@ -107,7 +90,7 @@ TRAININGS = {
 
 
 @pytest.mark.parametrize('name', TRAININGS)
-def test_losses_are_theirs(examples, tmp_path, monkeypatch, name):
+def test_losses_are_theirs(checkout, tmp_path, monkeypatch, name):
     write, block_class, flags = TRAININGS[name]
     example = name.partition(',')[0]
     random.seed(1)
@@ -115,7 +98,7 @@ def test_losses_are_theirs(examples, tmp_path, monkeypatch, name):
     data.mkdir()
     write(data)
     labels = {'labels': ['score']} if 'numbers' in name else {}
-    block = tiny.save_bert(
+    tiny.save_bert(
         tmp_path / 'model',
         WORDS,
         block_class,
@@ -123,14 +106,8 @@ def test_losses_are_theirs(examples, tmp_path, monkeypatch, name):
         max_position_embeddings=LENGTH,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
+        format='pytorch_pretrained_bert',  # both open the files of theirs
         **labels,
-    )
-    for name in ('model.params', 'SHA256SUMS'):  # both open the files of theirs
-        (tmp_path / 'model' / name).unlink()
-    block.save_pretrained(
-        str(tmp_path / 'model'),
-        format='pytorch_pretrained_bert',
-        tokenizer=bert.BertTokenizer(tmp_path / 'model' / 'vocab.txt'),
     )
     epochs = '--epochs' if 'pregenerated' in example else '--num_train_epochs'
     flags = [str(flag).replace('DATA', str(data)) for flag in [*flags, *PART, epochs, UPDATES]]
@@ -147,7 +124,7 @@ def test_losses_are_theirs(examples, tmp_path, monkeypatch, name):
     monkeypatch.setattr(sys, 'argv', [example, *flags, '--output_dir', str(tmp_path / 'theirs')])
     for kind in (bool, int):  # the example takes them from NumPy
         monkeypatch.setattr(np, kind.__name__, kind, raising=False)
-    path = examples / f'{example}.py'
+    path = checkout.parent / 'examples' / f'{example}.py'
     load_script(path.stem, path.parent).main()
 
     script = f'scripts/originals/pytorch_pretrained_bert/{path.stem}.py'

@@ -5,8 +5,6 @@ project. All run but those of `LEFT_OUT`, which says why.
 """
 
 import contextlib
-import os
-import pathlib
 import sys
 import types
 import unittest
@@ -15,6 +13,7 @@ from unittest import mock
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 from script_runs import load_script
 
 import mxnet_pretrained_bert
@@ -229,30 +228,15 @@ FILES = (
     'tokenization_transfo_xl_test'
 ).split()
 #: those that don't apply, and why
-LEFT_OUT = {
-    'test_model_from_pretrained': 'downloads',
-    'test_tokenizer_from_pretrained': 'downloads',
-    'test_config_to_json_string': 'of sizes that no model can have: refused at once here',
-    'test_config_to_json_file': 'likewise',
-    'GPT2ModelTest.test_default': 'hidden_states is one tensor there, a list here',
-    'OpenAIGPTModelTest.test_default': 'likewise',
-    'GPT2TokenizationTest.test_full_tokenizer': 'a special token gets the id of another token',
-}
+LEFT_OUT = cases('peers')['LEFT_OUT']
 pytestmark = pytest.mark.peers
-
-
-@pytest.fixture
-def folder():
-    """The folder of the original tests."""
-    if not os.environ.get('ZOO_ORIGINAL_TESTS'):
-        pytest.skip('set ZOO_ORIGINAL_TESTS to the folder of the original tests')
-    return pathlib.Path(os.environ['ZOO_ORIGINAL_TESTS'])
+CHECKOUT = 'ZOO_ORIGINAL_TESTS'
 
 
 @pytest.mark.parametrize('name', FILES)
-def test_their_tests_pass_here(name, folder, capfd):
+def test_their_tests_pass_here(name, checkout, capfd):
     with original_package():
-        module = load_script(name, folder)
+        module = load_script(name, checkout)
         suites = unittest.defaultTestLoader.loadTestsFromModule(module)
         tests = [test for suite in suites for test in suite]
         tests = [test for test in tests if not test.id().endswith(tuple(LEFT_OUT))]

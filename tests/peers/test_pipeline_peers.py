@@ -1,12 +1,13 @@
 """Pipelines beside those of transformers, on folders of a small BERT that knows MiniLM's words."""
 
+import functools
 import itertools
 import re
 
 import mxnet as mx
-import numpy as np
 import pytest
 import tiny
+from arrays import assert_close
 from variant_models import MAKERS
 
 import model_zoo
@@ -31,13 +32,7 @@ BIO = ['O', 'B-PER', 'I-PER', 'B-LOC', 'I-LOC']
 def masked(tmp_path_factory, minilm_dir):
     """A folder of masked words' model, in both's format."""
     tokenizer = BertTokenizer.from_pretrained(str(minilm_dir))
-    config = tiny.bert_config(
-        len(tokenizer.vocab),
-        hidden_size=32,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=512,
-    )
+    config = tiny.bert_config(len(tokenizer.vocab), max_position_embeddings=512)
     folder = str(tmp_path_factory.mktemp('masked'))
     block = tiny.initialized(BertForMaskedLM(config), 0.3)
     block.save_pretrained(folder, tokenizer, format='huggingface')
@@ -71,21 +66,7 @@ def folder_of(masked, tmp_path_factory):
     return make
 
 
-def assert_alike(ours, theirs, tolerance=1e-4):
-    """Equal but for floats, which are close."""
-    assert type(ours) is type(theirs) or np.isscalar(ours)
-    if isinstance(ours, dict):
-        assert list(ours) == list(theirs) or set(ours) == set(theirs)
-        for name in ours:
-            assert_alike(ours[name], theirs[name], tolerance)
-    elif isinstance(ours, list):
-        assert len(ours) == len(theirs)
-        for one, other in zip(ours, theirs):
-            assert_alike(one, other, tolerance)
-    elif isinstance(ours, float):
-        assert ours == pytest.approx(float(theirs), abs=tolerance)
-    else:
-        assert ours == theirs
+assert_alike = functools.partial(assert_close, tolerance=1e-4)
 
 
 def their_pipeline(task, folder, **options):
@@ -177,5 +158,5 @@ def test_fill_mask(masked, options):
 def test_feature_extraction(minilm_dir):
     ours = model_zoo.pipeline(str(minilm_dir))
     theirs = their_pipeline('feature-extraction', str(minilm_dir))
-    assert_alike(ours(TEXTS), theirs(TEXTS), 1e-5)
-    assert_alike(ours(TEXTS[0]), theirs(TEXTS[0]), 1e-5)
+    assert_close(ours(TEXTS), theirs(TEXTS))
+    assert_close(ours(TEXTS[0]), theirs(TEXTS[0]))

@@ -9,16 +9,20 @@ weights don't, is left out.
 
 import dataclasses
 import importlib.metadata
-import json
 import os
 import pathlib
 import re
+import string
 
 import numpy as np
 import pytest
 import tiny
 from huggingface_hub import constants
 
+import bert
+import gpt
+import gpt2
+import transfo_xl
 from model_zoo.pretrained import catalogue, find, get_entry, resolve
 from model_zoo.util.reading import sha256_of
 
@@ -61,70 +65,35 @@ def small(code):
 
 # -- small weights ------------------------------------------------------------------------------
 
+FORM = {'format': 'pytorch_pretrained_bert', 'scale': 0.3}
 WORDS = ['who', 'was', 'jim', 'henson', '?', 'a', 'puppet', '##eer']
-MERGES = {
-    'gpt': [('w', 'a'), ('j', 'i'), ('wa', 's</w>'), ('ji', 'm</w>')],
-    'gpt2': [('W', 'h'), ('Wh', 'o'), ('\u0120', 'w'), ('J', 'i'), ('Ji', 'm')],
-}
-DECODER = {'n_positions': 40, 'n_ctx': 40, 'n_embd': 24, 'n_layer': 2, 'n_head': 4}
-
-
-def vocab_of(kind):
-    """Tokens of byte pairs: the letters, and what the merges make of them."""
-    if kind == 'gpt':
-        letters = [chr(code) for code in range(97, 123)] + ['?', '.']
-        tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters)]
-    else:
-        tokens = sorted(set(original.tokenization_gpt2.bytes_to_unicode().values()))
-    tokens += [''.join(pair) for pair in MERGES[kind]]
-    return {token: number for number, token in enumerate(tokens)}
-
-
-def save(folder, model, config, files):
-    folder.mkdir(parents=True)
-    torch.save(model.state_dict(), folder / 'pytorch_model.bin')
-    (folder / 'config.json').write_text(json.dumps(config), encoding='utf-8')
-    for name, content in files.items():
-        (folder / name).write_text(content, encoding='utf-8')
-
-
-def randomized(model):
-    torch.manual_seed(3)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.3)
-    return model
+DECODER = {**FORM, 'n_positions': 64, 'n_embd': 24}
 
 
 def make_bert(folder):
-    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
     sizes = {'num_hidden_layers': 12, 'num_attention_heads': 4, 'max_position_embeddings': 40}
-    config = tiny.bert_config(len(tokens), **sizes, initializer_range=0.3).to_dict()
-    model = original.BertForPreTraining(original.BertConfig.from_dict(config))
-    save(folder, randomized(model), config, {'vocab.txt': '\n'.join(tokens) + '\n'})
+    tiny.save_bert(folder, WORDS, bert.BertForPreTraining, **sizes, **FORM)
 
 
-def make_decoder(folder, kind):
-    vocab = vocab_of(kind)
-    config_class = {'gpt': original.OpenAIGPTConfig, 'gpt2': original.GPT2Config}[kind]
-    model_class = {'gpt': original.OpenAIGPTLMHeadModel, 'gpt2': original.GPT2LMHeadModel}[kind]
-    config = config_class(vocab_size_or_config_json_file=len(vocab), **DECODER)
-    merges = '#version: 0.2\n' + ''.join(f'{a} {b}\n' for a, b in MERGES[kind])
-    files = {'vocab.json': json.dumps(vocab), 'merges.txt': merges, 'special_tokens.txt': ''}
-    fields = {**config.to_dict(), 'model_type': {'gpt': 'openai-gpt', 'gpt2': 'gpt2'}[kind]}
-    # the released files are of the model without the head, whose weights are the embedding's
-    save(folder, randomized(model_class(config)).transformer, fields, files)
+def make_gpt(folder):
+    """As the released files, of the model without the head, whose weights are the embedding's."""
+    letters = [*string.ascii_lowercase, '?', '.']
+    tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters), 'wa', 'was</w>']
+    tiny.save_gpt(folder, tokens, ['w a', 'wa s</w>'], gpt.OpenAIGPTModel, **DECODER)
+
+
+def make_gpt2(folder):
+    tiny.save_gpt2(folder, gpt2.GPT2Model, **DECODER)
 
 
 def make_transfo_xl(folder):
     tokenizer = original.TransfoXLTokenizer(special=['<eos>', '<unk>'], lower_case=False)
     tokenizer.count_sents([['Who', 'was', 'Jim', 'Henson', 'a', '?'] * 2, ['puppeteer', 'who']])
     tokenizer.build_vocab()
-    sizes = {**tiny.TRANSFO_XL, 'cutoffs': [4, 7], 'n_layer': 3, 'mem_len': 12, 'clamp_len': 10}
+    sizes = {'cutoffs': [4, 7], 'n_layer': 3, 'mem_len': 12, 'clamp_len': 10}
     sizes.update(div_val=2, tgt_len=8, same_length=True)
-    config = original.TransfoXLConfig(len(tokenizer), **sizes)
-    model = randomized(original.TransfoXLLMHeadModel(config))
-    save(folder, model, {**config.to_dict(), 'model_type': 'transfo-xl'}, {})
+    block = tiny.make(transfo_xl.TransfoXLLMHeadModel, len(tokenizer), **sizes)
+    block.save_pretrained(str(folder), format='pytorch_pretrained_bert')
     tokenizer.save_vocabulary(str(folder))
 
 
@@ -132,12 +101,7 @@ def make_transfo_xl(folder):
 def folders(tmp_path_factory):
     """Name of a model -> folder of its small weights, in a cache of the hub's."""
     cache = tmp_path_factory.mktemp('hub')
-    makers = [
-        make_bert,
-        lambda folder: make_decoder(folder, 'gpt'),
-        make_transfo_xl,
-        lambda folder: make_decoder(folder, 'gpt2'),
-    ]
+    makers = make_bert, make_gpt, make_transfo_xl, make_gpt2
     result = {'cache': cache}
     for name, make in zip(NAMES, makers):
         repository = get_entry(*resolve(name)).hub.replace('/', '--')

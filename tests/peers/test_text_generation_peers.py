@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import pytest
+from json_files import cases
 from tiny_models import save_gpt2
 
 import model_zoo
@@ -53,27 +54,10 @@ def new(saved):
 
 
 # where a token's id is to be, the place of one in `new` stands as a str
-ALL = {
-    'repetition_penalty': 1.8,
-    'no_repeat_ngram_size': 2,
-    'num_beams': 3,
-    'length_penalty': 2.0,
-    'max_new_tokens': 20,
-    'eos_token_id': [390, '4'],
-    'min_new_tokens': 9,
-}
-
-
+TABLES = cases('generation_peers')
+ALL = TABLES['ALL']
 #: fields of config.json, where a model has no generation_config.json, and of that
-OLD, NEW = json.loads("""[
-{"repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "min_length": 9, "max_length": 30,
- "bad_words_ids": [["1"], ["6", "7"]]},
-{"eos_token_id": ["4", "9", 390], "min_length": 11, "max_new_tokens": 24, "use_cache": true,
- "suppress_tokens": ["2", 3], "begin_suppress_tokens": ["0"], "renormalize_logits": true,
- "sequence_bias": [[["5"], -2.5], [["6", "7"], 3.0]], "penalty_alpha": 0.0,
- "exponential_decay_length_penalty": [12, 1.2], "forced_eos_token_id": 390,
- "forced_bos_token_id": 17}
-]""")
+OLD, NEW = TABLES['OLD'], TABLES['NEW']
 
 
 @pytest.mark.parametrize(
@@ -134,19 +118,8 @@ def test_special_tokens_in_a_text_are_read_as_theirs(saved, tmp_path):
             assert each.encode_text(words) == reader(words).input_ids, split
 
 
-#: fields without an effect on a text here: speed, drafts of other models, outputs of calls
-IDLE = """
-    use_mtp use_cache cache_implementation cache_config max_cache_len output_attentions
-    output_hidden_states output_scores output_logits return_dict_in_generate pad_token_id
-    decoder_start_token_id is_assistant num_assistant_tokens num_assistant_tokens_schedule
-    assistant_confidence_threshold prompt_lookup_num_tokens max_matching_ngram_size
-    assistant_early_exit assistant_lookbehind target_lookbehind assistant_ensemble_weight
-    speculation_type compile_config disable_compile continuous_batching_config low_memory
-    prefill_chunk_size remove_invalid_values transformers_version _from_model_config bos_token_id
-"""
-
-
 def test_every_field_of_transformers_is_honoured_or_refused():
+    """The idle ones have no effect on a text here: speed, drafts of other models, outputs."""
     refused = {*text.MISSING, *text.MISSING_DRAWS}
-    known = {*text.TextGeneration.Options.model_fields, *refused, *IDLE.split()}
+    known = {*text.TextGeneration.Options.model_fields, *refused, *TABLES['IDLE']}
     assert {*vars(transformers.GenerationConfig())} <= known

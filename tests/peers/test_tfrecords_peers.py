@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from toy_data import LENGTH, MASKS, make_samples
 
-from model_zoo.tasks.pretraining.files import Samples, read_shard, write_tfrecords
+from model_zoo.tasks.pretraining.files import read_shard, write_tfrecords
 
 tf = pytest.importorskip('tensorflow')
 
 pytestmark = pytest.mark.peers
 
-LENGTH, MASKS = 128, 20
 # as run_pretraining.py of google-research/bert parses them
 SCHEMA = {
     'input_ids': ((LENGTH,), 'int64'),
@@ -24,19 +24,7 @@ SCHEMA = {
 
 @pytest.fixture(scope='module')
 def samples():
-    rng = np.random.default_rng(1)
-    lengths = rng.integers(5, LENGTH + 1, 50).astype(np.int32)
-    inside = np.arange(LENGTH) < lengths[:, None]
-    weights = (np.arange(MASKS) < rng.integers(1, MASKS + 1, 50)[:, None]).astype(np.float32)
-    return Samples(
-        (rng.integers(0, 30522, inside.shape) * inside).astype(np.int32),
-        ((np.arange(LENGTH) > 3) * inside).astype(np.int32),
-        (rng.integers(1, 5, weights.shape) * weights).astype(np.int32),
-        (rng.integers(0, 30522, weights.shape) * weights).astype(np.int32),
-        weights,
-        rng.integers(0, 2, 50).astype(np.int32),
-        lengths,
-    )
+    return make_samples(50, 1)
 
 
 def features(samples, row):

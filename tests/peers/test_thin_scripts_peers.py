@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tiny
+from bert_compare import grouped
 from command_flags import main_of
 from script_runs import ROOT, read_json, run
 
@@ -22,15 +23,9 @@ STEPS, RATE, WARMUP, LENGTH = 7, 0.005, 0.25, 12
 def data(tmp_path):
     """A model without dropout, whose gradients are large, and as many reviews as a batch has."""
     tokenizer = bert.BertTokenizer(tiny.write_words(tmp_path, WORDS))
-    config = tiny.bert_config(
-        len(tokenizer.vocab),
-        max_position_embeddings=LENGTH,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        initializer_range=0.4,
-        num_labels=2,
-    )
-    model = bert.BertForSequenceClassification(config)
+    sizes = dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.0)
+    sizes.update(max_position_embeddings=LENGTH, initializer_range=0.4, num_labels=2)
+    model = bert.BertForSequenceClassification(tiny.bert_config(len(tokenizer.vocab), **sizes))
     np.random.seed(3)
     model.initialize()
     model.save_pretrained(str(tmp_path / 'model'), tokenizer)
@@ -50,17 +45,10 @@ def data(tmp_path):
 def train_theirs(folder, tokenizer, rows, clips_together=False):
     """The steps of that program's run_classifier.py, all examples in a batch."""
     model = ppb.BertForSequenceClassification.from_pretrained(str(folder / 'theirs'), num_labels=2)
-    named = list(model.named_parameters())
-    no_decay = ['bias', 'LayerNorm.bias', 'LayerNorm.weight']
-    groups = [
-        {
-            'params': [p for n, p in named if any(each in n for each in no_decay) == is_free],
-            'weight_decay': decay,
-        }
-        for is_free, decay in ((False, 0.01), (True, 0.0))
-    ]
     norm = -1 if clips_together else 1.0
-    optimizer = ppb.BertAdam(groups, lr=RATE, warmup=WARMUP, t_total=STEPS, max_grad_norm=norm)
+    optimizer = ppb.BertAdam(
+        grouped(model), lr=RATE, warmup=WARMUP, t_total=STEPS, max_grad_norm=norm
+    )
     batch = tokenizer.encode_batch([text for text, _ in rows], round_to=LENGTH, max_length=LENGTH)
     words = torch.tensor(np.asarray(batch.input_ids)).long()
     mask = torch.arange(LENGTH) < torch.tensor(np.asarray(batch.valid_length)).long()[:, None]
@@ -88,12 +76,13 @@ def largest_difference(ours, theirs):
 def test_run_classifier(data):
     folder, tokenizer, rows = data
     main = main_of('scripts/originals/pytorch_pretrained_bert/run_classifier.py', ROOT)
-    words = ['--task_name', 'SST-2', '--do_train', '--do_eval', '--data_dir', folder / 'data']
-    words += ['--bert_model', folder / 'model', '--max_seq_length', LENGTH]
-    words += ['--train_batch_size', len(rows), '--learning_rate', RATE]
-    words += ['--warmup_proportion', WARMUP, '--num_train_epochs', STEPS]
-    words += ['--output_dir', folder / 'out']
-    assert run(main, *words) == 0
+    words = (
+        f'--task_name SST-2 --do_train --do_eval --data_dir {folder}/data --bert_model '
+        f'{folder}/model --max_seq_length {LENGTH} --train_batch_size {len(rows)} '
+        f'--learning_rate {RATE} --warmup_proportion {WARMUP} --num_train_epochs {STEPS} '
+        f'--output_dir {folder}/out'
+    )
+    assert run(main, *words.split()) == 0
     assert read_json(folder / 'out')['training']['steps'] == STEPS
     block = open_model(str(folder / 'model'), 'classification').block
     block.load_parameters(str(folder / 'out' / f'model_bert_SST_{STEPS - 1}.params'))

@@ -4,6 +4,7 @@ import itertools
 import json
 
 import pytest
+from json_files import cases
 
 from bert.tokenizer import BertTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.vocab import load_vocab
@@ -17,14 +18,7 @@ pytestmark = pytest.mark.peers
 SPECIAL = ['[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]']
 
 # characters whose treatment is special somewhere: here, in the original or in the Rust library
-ODD = (
-    'aAbz09 .,-\'"#[]`^$\t\n\r\0\x01\x0b\x0c\x1c\x1f\x7f\x85\xa0\xad\xb7\xdf\xe9\xc9\u0130\u0131'
-    '\u0300\u0301\u0323\u0345\u0378\u037e\u0387\u03a3\u03c2\u03c3\u05d0\u05bc\u0627\u064b\u0939'
-    '\u094d\u0e31\u1100\u1161\u11a8\u1680\u180e\u1e9e\u1fef\u2003\u200b\u200d\u200f\u2028\u2029'
-    '\u2126\u212a\u2764\u302e\u302f\u3000\u3002\u304c\u3400\u4e2d\u9fff\ua960\uac01\ud7a3\ud800'
-    '\udfff\ue000\uf900\ufb01\ufdd0\ufe0f\ufeff\uff01\uff21\ufffd\uffff\U0001d165\U0001d16d'
-    '\U0001f1e9\U0001f600\U00020000\U0002f800\U000e0001\U0010ffff'
-)
+ODD = cases('odd_texts')['characters']
 texts = st.lists(
     st.one_of(
         st.sampled_from(ODD),

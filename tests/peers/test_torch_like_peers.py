@@ -3,6 +3,8 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+from json_files import cases
 
 import mxnet_pretrained_bert as ours
 
@@ -10,26 +12,11 @@ torch = pytest.importorskip('torch')
 original = pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
 
-SIZES = {
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 2,
-    'intermediate_size': 32,
-    'max_position_embeddings': 20,
-    'hidden_dropout_prob': 0.0,
-    'attention_probs_dropout_prob': 0.0,
-    'initializer_range': 0.3,
-}
+SIZES = {**tiny.BERT, 'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
+SIZES['initializer_range'] = 0.3
 WORDS = [[2, 5, 6, 7, 3, 0, 0], [2, 9, 8, 3, 0, 0, 0]]
 #: class -> labels, some of them at [PAD]
-LABELS = {
-    'BertForMaskedLM': [[[-1, 4, -1, -1, 5, 7, 7], [-1, 4, -1, -1, 5, 7, 8]]],
-    'BertForTokenClassification': [[[1, 0, 2, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1, 1]]],
-    'BertForQuestionAnswering': [[1, 2], [3, 3]],
-    'BertForPreTraining': [[[-1, 4, -1, -1, 5, 7, 7], [-1, 4, -1, -1, 5, 7, 8]], [0, 1]],
-    'BertForNextSentencePrediction': [[0, 1]],
-    'BertForSequenceClassification': [[2, 1]],
-}
+LABELS = cases('peers')['TORCH_LIKE']
 
 
 @pytest.mark.parametrize('name', LABELS)

@@ -51,21 +51,10 @@ def test_memory_that_begins_empty(oracle, tmp_path):
 @pytest.mark.parametrize('large', [False, True])
 def test_released_proportions(oracle, tmp_path, large):
     """Distances beyond 1000, many words, heads that are not the units' parts."""
-    config = {
-        **make_config('plain'),
-        'vocab_size': 3000,
-        'cutoffs': [300, 1000],
-        'd_model': 32,
-        'd_embed': 32,
-        'n_head': 4,
-        'd_head': 12,
-        'd_inner': 512,
-        'mem_len': 1100 if large else 40,
-        'clamp_len': 1000,
-        'same_length': True,
-        'init_std': 0.05,
-        'proj_init_std': 0.05,
-    }
+    config = make_config('plain')
+    config.update(vocab_size=3000, cutoffs=[300, 1000], same_length=True, clamp_len=1000)
+    config.update(d_model=32, d_embed=32, n_head=4, d_head=12, d_inner=512)
+    config.update(mem_len=1100 if large else 40, init_std=0.05, proj_init_std=0.05)
     model = oracle.make_model(config, seed=5)
     block = make_block(oracle.state_of(model), tmp_path, config)
     block.hybridize(static_alloc=True, static_shape=True)

@@ -5,7 +5,9 @@ import unicodedata
 
 import numpy as np
 import pytest
+from json_files import cases
 from tiny import learn_pieces
+from variant_models import ALBERT, DEBERTA
 
 import bert
 from bert.sentence_pieces import open_model
@@ -16,24 +18,7 @@ transformers = pytest.importorskip('transformers')
 tokenizers = pytest.importorskip('tokenizers')
 pytestmark = pytest.mark.peers
 
-ODD = [
-    '',
-    ' ',
-    'a',
-    ' a',
-    '  two  spaces ',
-    'line\nbreak\ttab',
-    "it's they're I'LL",
-    '<mask>',
-    'The <mask> sat.',
-    'a <mask>b',
-    '<s> in </s> text <unk><pad>',
-    'na\u00efve caf\u00e9 \u4e2d\u6587 \U0001f600',
-    '\u00a0\u3000 wide',
-    'x' * 200,
-    '\ufeffmark',
-    '1,234.5%',
-]
+ODD = cases('odd_texts')['variants']
 
 
 @pytest.fixture(scope='module')
@@ -88,8 +73,7 @@ def assert_saved(ours, theirs, texts, folder):
 @pytest.mark.parametrize('options', [{}, {'do_lower_case': False}, {'keep_accents': True}])
 def test_albert_tokenizer(real_texts, tmp_path, options):
     """A file with the pieces that the released one has by its user's wish."""
-    special = {'control_symbols': ['[CLS]', '[SEP]', '[MASK]'], 'pad_id': 0, 'unk_id': 1}
-    special.update(bos_id=-1, eos_id=-1, user_defined_symbols=[*'()"-.', '\u2013', '\u20ac'])
+    special = {**ALBERT, 'user_defined_symbols': [*'()"-.', '\u2013', '\u20ac']}
     lines = [text.lower() for text in real_texts]
     learn_pieces(tmp_path / 'spiece.model', lines, 3000, hard_vocab_limit=False, **special)
     (tmp_path / 'config.json').write_text('{"model_type": "albert"}')
@@ -145,10 +129,7 @@ def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
 
 def test_deberta_tokenizer(data_dir, real_texts, tmp_path):
     """SentencePiece's own pieces; version 5 leaves out the model's normalization (NFKC)."""
-    roles = dict(zip(('pad', 'bos', 'eos', 'unk'), ('[PAD]', '[CLS]', '[SEP]', '[UNK]')))
-    options = {f'{role}_id': number for number, role in enumerate(roles)}
-    options.update({f'{role}_piece': token for role, token in roles.items()})
-    path = learn_pieces(tmp_path / 'spm.model', real_texts, 1500, hard_vocab_limit=False, **options)
+    path = learn_pieces(tmp_path / 'spm.model', real_texts, 1500, hard_vocab_limit=False, **DEBERTA)
     (tmp_path / 'config.json').write_text('{"model_type": "deberta-v2"}')
     ours, processor = open_tokenizer(str(tmp_path)), open_model(path)
     assert type(ours) is bert.DebertaV2Tokenizer

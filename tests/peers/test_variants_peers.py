@@ -5,6 +5,8 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+from json_files import cases
 
 import bert
 
@@ -13,49 +15,32 @@ transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
 VOCAB, PAD = 40, 1
-SIZES = {
-    'vocab_size': VOCAB,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 4,
-    'intermediate_size': 24,
-}
-#: prefix of the classes' names -> fields of the configuration
-ROBERTA = {**SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5}
-DEBERTA = {
-    **SIZES,
-    'max_position_embeddings': 20,
-    'relative_attention': True,
-    'position_biased_input': False,
-    'pos_att_type': ['p2c', 'c2p'],
-    'share_att_key': True,
-    'position_buckets': 6,
-    'norm_rel_ebd': 'layer_norm',
-}
-CONFIGS = {
-    'Bert': {**SIZES, 'max_position_embeddings': 20},
+#: prefix of the classes' names -> fields of the configuration that tiny.py doesn't set
+ROBERTA = {'type_vocab_size': 1, 'layer_norm_eps': 1e-5}
+FIELDS = {
+    'Bert': {},
     'Roberta': ROBERTA,
     'XLMRoberta': ROBERTA,
-    'DistilBert': {
-        'vocab_size': VOCAB,
-        'dim': 16,
-        'n_layers': 2,
-        'n_heads': 4,
-        'hidden_dim': 24,
-        'max_position_embeddings': 20,
+    'DistilBert': {},
+    'Electra': {},
+    'MPNet': {},
+    'Albert': {},
+    'DebertaV2': {
+        'relative_attention': True,
+        'position_biased_input': False,
+        'norm_rel_ebd': 'layer_norm',
     },
-    'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
-    'MPNet': {**SIZES, 'max_position_embeddings': 22},
-    'Albert': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
-    'DebertaV2': DEBERTA,
     'ModernBert': {
-        **SIZES,
         'num_hidden_layers': 4,
-        'max_position_embeddings': 20,
         'local_attention': 4,  # so that texts are computed in blocks
         **dict.fromkeys(('pad_token_id', 'cls_token_id', 'bos_token_id'), PAD),
         **dict.fromkeys(('sep_token_id', 'eos_token_id'), PAD),
+        **dict.fromkeys(tiny.DROPOUTS, 0.0),
     },
+}
+CONFIGS = {
+    name: {'vocab_size': VOCAB, **tiny.sizes_of(getattr(bert, f'{name}Config')), **fields}
+    for name, fields in FIELDS.items()
 }
 HEADS = (
     'Model ForMaskedLM ForSequenceClassification ForMultipleChoice ForTokenClassification '
@@ -66,15 +51,7 @@ OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
 CASES = [(family, head) for family in CONFIGS for head in HEADS]
 CASES += [('Electra', 'ForPreTraining'), ('Albert', 'ForPreTraining')]
 #: what the losses of the heads are for
-LABELS = {
-    'ForMaskedLM': {'masked_lm_labels': (3, 9)},
-    'ForSequenceClassification': {'labels': (3,)},
-    'ForMultipleChoice': {'labels': (3,)},
-    'ForTokenClassification': {'labels': (3, 9)},
-    'ForPreTraining': {'labels': (3, 9)},
-    'ForQuestionAnswering': {'start_positions': (3,), 'end_positions': (3,)},
-    'AlbertForPreTraining': {'masked_lm_labels': (3, 9), 'next_sentence_label': (3,)},
-}
+LABELS = cases('variants_peers')['LABELS']
 #: our names of labels -> theirs
 THEIR_LABELS = {'masked_lm_labels': 'labels', 'next_sentence_label': 'sentence_order_label'}
 
@@ -90,14 +67,10 @@ def their_model(family, head, **fields):
     return model
 
 
-def our_model(family, head, **fields):
+def our_model(family, head):
     config_class = getattr(bert, f'{family}Config')
-    block = getattr(bert, family + head)(config_class.from_dict({**CONFIGS[family], **fields}))
-    block.initialize(mx.init.Normal(0.3))
-    for parameter in block.collect_params().values():
-        if parameter.name.endswith(('bias', 'gamma', 'beta')):
-            parameter.set_data(parameter.data() + 0.3 * mx.nd.random.normal(shape=parameter.shape))
-    return block
+    config = config_class.from_dict(CONFIGS[family])
+    return tiny.randomized(getattr(bert, family + head)(config))
 
 
 def make_words(head):
@@ -234,27 +207,8 @@ def test_all_layers_and_attentions(tmp_path, family):
         np.testing.assert_allclose(one.asnumpy()[rows], other.numpy()[rows], atol=1e-5)
 
 
-#: other fields of configurations -> a head that they change
-OTHERS = {
-    'own projections': ('DebertaV2', 'Model', {'share_att_key': False, 'norm_rel_ebd': 'none'}),
-    'c2p': ('DebertaV2', 'Model', {'pos_att_type': ['c2p'], 'share_att_key': False}),
-    'p2c': ('DebertaV2', 'Model', {'pos_att_type': 'p2c'}),
-    'no buckets': ('DebertaV2', 'Model', {'position_buckets': -1, 'max_relative_positions': 12}),
-    'not legacy': ('DebertaV2', 'ForMaskedLM', {'legacy': False}),
-    'pooler': (
-        'DebertaV2',
-        'ForSequenceClassification',
-        {'pooler_hidden_act': 'tanh', 'pooler_dropout': 0.5, 'cls_dropout': 0.0},
-    ),
-    'mean': ('ModernBert', 'ForSequenceClassification', {'classifier_pooling': 'mean'}),
-    'mean of choices': ('ModernBert', 'ForMultipleChoice', {'classifier_pooling': 'mean'}),
-    'bias': ('ModernBert', 'ForTokenClassification', {'classifier_bias': True}),
-    'bases': (
-        'ModernBert',
-        'Model',
-        {'global_rope_theta': 300.0, 'local_rope_theta': 20.0, 'global_attn_every_n_layers': 2},
-    ),
-}
+#: name -> family, head, and other fields of its configuration
+OTHERS = cases('variants_peers')['OTHERS']
 
 
 @pytest.mark.parametrize('name', OTHERS)

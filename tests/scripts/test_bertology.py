@@ -7,7 +7,6 @@ import tiny
 from script_runs import SCRIPTS, read_json, run
 
 from bert import BertForSequenceClassification, BertTokenizer
-from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
 
 SCRIPT = SCRIPTS / 'bertology.py'
@@ -40,16 +39,6 @@ def gpt2(tmp_path_factory):
     folder = tmp_path_factory.mktemp('gpt2')
     (folder / 'text.txt').write_text(TEXT, 'utf-8')
     tiny.save_gpt2(folder, n_layer=LAYERS, n_head=HEADS)
-    return folder
-
-
-@pytest.fixture(scope='module')
-def gpt(tmp_path_factory):
-    """A folder with an OpenAI GPT, and a text."""
-    folder = tmp_path_factory.mktemp('gpt')
-    (folder / 'text.txt').write_text('ab ba abba ' * 40, 'utf-8')
-    tokens = ['<unk>', 'a', 'b', 'a</w>', 'b</w>', 'ab</w>', 'ba</w>']
-    tiny.save_gpt(folder, tokens, ['a b</w>', 'b a</w>'], n_layer=LAYERS, n_head=HEADS)
     return folder
 
 
@@ -95,17 +84,14 @@ def test_bert_on_a_task(script, bert, tmp_path):
     assert second['pruning']['before']['heads'] == mask.sum()
 
 
-@pytest.mark.parametrize('family', ['gpt', 'gpt2'])
-def test_language_models(script, family, request, tmp_path):
-    folder = request.getfixturevalue(family)
-    argv = ['--model', folder, '--dev_file', folder / 'text.txt', '--try_masking']
+def test_a_language_model(script, gpt2, tmp_path):
+    argv = ['--model', gpt2, '--dev_file', gpt2 / 'text.txt', '--try_masking']
     argv += ['--output_dir', tmp_path, '--max_length', 12]
     assert run(script, *argv) == 0
     results = read_json(tmp_path)
     assert results['scores']['perplexity'] == pytest.approx(1 / results['scores']['likelihood'])
     check_pruning(results)
-    head = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}[family]
-    pruned = head.from_pretrained(str(tmp_path / 'pruned_model'))
+    pruned = GPT2LMHeadModel.from_pretrained(str(tmp_path / 'pruned_model'))
     heads = [attention.num_heads for attention in pruned.transformer.attentions()]
     assert heads == np.sum(results['pruning']['head_mask'], axis=1).tolist()
 

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from arrays import assert_equal
-from script_runs import load_script, read_json, refusal, run
+from script_runs import load_script, refusal, run
 
 from model_zoo.checkpoint import read_tensors
 from transfo_xl import TransfoXLCorpus
@@ -30,12 +30,6 @@ def convert(fixtures, tmp_path):
 
 def tensors_of(folder, name):
     return read_tensors(folder / name)[0]
-
-
-def test_files_of_openai(convert, tmp_path):
-    assert convert('gpt', 'huggingface', 'gpt_numpy', 'hf') == 0
-    config = read_json(tmp_path / 'hf', 'config.json')
-    assert config['model_type'] == 'openai-gpt'
 
 
 def test_gluonnlp_there_and_back(convert, fixtures, tmp_path):

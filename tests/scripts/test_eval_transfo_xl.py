@@ -1,15 +1,13 @@
 """scripts/eval_transfo_xl.py end to end, with a tiny random model."""
 
-import random
-
 import mxnet as mx
 import numpy as np
 import pytest
 import script_runs
 import tiny
 from script_runs import SCRIPTS, read_json
+from toy_data import make_corpus
 
-from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
@@ -19,23 +17,13 @@ LENGTHS = ['--batch_size', '2', '--tgt_len', '5', '--mem_len', '7']
 
 @pytest.fixture(scope='module')
 def data(tmp_path_factory):
-    """Texts, a model with their vocabulary, and a corpus with the same one and with another."""
+    """Texts, their corpus, and a model with its vocabulary."""
     folder = tmp_path_factory.mktemp('data')
-    texts = folder / 'texts'
-    texts.mkdir()
-    rng = random.Random(4)
-    for name, lines in (('train', 30), ('valid', 12), ('test', 9)):
-        text = [' '.join(rng.choices('abcdef', k=rng.randint(2, 9))) for _ in range(lines)]
-        (texts / f'{name}.txt').write_text('\n'.join(text) + '\n')
-    corpus = TransfoXLCorpus(special=['<eos>'])
-    corpus.build_corpus(texts, 'wt2')
+    corpus = make_corpus(folder / 'texts')
     corpus.save_pretrained(folder / 'corpus')
     sizes = {'div_val': 2, 'same_length': False, 'init_std': 0.3, 'proj_init_std': 0.3}
     model = tiny.make(TransfoXLLMHeadModel, len(corpus.vocab), **sizes)
     model.save_pretrained(str(folder / 'model'), corpus.vocab)
-    other = TransfoXLCorpus(special=['<unk>', '<eos>'])
-    other.build_corpus(texts, 'wt2')
-    other.save_pretrained(folder / 'other')
     return folder
 
 

@@ -1,28 +1,12 @@
 """scripts/finetune_gpt.py end to end, on a small random model and made-up stories."""
 
 import mxnet as mx
-import numpy as np
-import pytest
 from script_runs import read_json, run
 
 from gpt import OpenAIGPTDoubleHeadsModel
 from gpt.tokenizer import OpenAIGPTTokenizer
 
 CASE = 'finetune_gpt'
-
-
-def test_results_and_predictions(trained):
-    results = read_json(trained)
-    assert results['stories'] == {'train': 160, 'dev': 24}
-    assert results['predictions'] == ['predictions.tsv']
-    assert results['args']['optimizer'] == 'openaiadam'
-    rates = [record['lr'] for record in results['training']['log']]
-    assert rates[-1] == pytest.approx(0) and rates == sorted(rates, reverse=True)
-    rows = [line.split('\t') for line in (trained / 'predictions.tsv').read_text().splitlines()]
-    assert rows[0][:2] == ['InputStoryid', 'prediction'] and len(rows) == 25
-    right = [prediction == label for _, prediction, _, _, label in rows[1:]]
-    assert np.mean(right) == results['best']['dev']['accuracy']
-    assert all(float(one) + float(two) == pytest.approx(1) for _, _, one, two, _ in rows[1:])
 
 
 def test_the_best_model_has_the_special_tokens(trained, script, data):

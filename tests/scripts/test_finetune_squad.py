@@ -1,7 +1,6 @@
 """scripts/finetune_squad.py end to end, on a small random model and made-up questions."""
 
 import json
-import re
 
 import pytest
 from contract import evaluate_squad
@@ -18,23 +17,6 @@ ANSWERS = ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
 
 def load(argv, *more):
     return [word for word in argv if word != '--from_scratch'] + list(more)
-
-
-def test_results_and_files(trained, data):
-    results = read_json(trained)
-    dev = results['best']['dev']
-    assert {'exact', 'total', 'HasAns_f1', 'NoAns_f1', 'best_f1', 'best_f1_thresh'} < set(dev)
-    assert dev['best_f1'] >= dev['f1'] - 1e-9 and dev['total'] == 40
-    assert results['predictions'] == ANSWERS and results['task'] == 'SQuAD 2.0'
-    assert results['args']['epsilon'] == 1e-6 and results['args']['wd'] == 0
-    best = results['best']
-    assert best['parameters'] == f'model_bert_squad_{best["epoch"] - 1}.params'
-    log = (trained / 'log_squad.txt').read_text()
-    assert 'train: 400 questions' in log and '14 without an answer: they choose the thr' in log
-    names = 'f1', 'exact', 'HasAns_f1', 'NoAns_f1', 'threshold'
-    shown = ', '.join(f'{name} -?[0-9.]+' for name in names)
-    assert re.search(f'dev: {shown} [(]', log)
-    assert log.count('always "no answer"') == 2
 
 
 def test_answers_are_those_that_were_scored(trained, data):

@@ -14,17 +14,11 @@ def last_column(text):
     return [line.split()[-1] for line in text.splitlines() if line]
 
 
-def test_results(trained, data):
-    results = read_json(trained)
-    assert results['labels'] == ['O', 'B-PER', 'I-PER']
-    assert results['best_model']['dev']['f1'] == results['best']['dev']['f1']
-    assert results['best_model']['test']['f1'] >= 0.95
-    assert results['predictions'] == ['dev_predictions.txt', 'test_predictions.txt']
-    (person,) = results['examination']['dev']['tables']['Scores per entity type']
-    assert person['label'] == 'PER' and person['f1'] == results['best']['dev']['f1']
+def test_each_word_counts_once_an_epoch(trained, data):
+    """In windows or not."""
+    training = read_json(trained)['training']
     words = sum(len(each.words) for each in read_conll(data / 'train.txt'))
-    examples = results['training']['words_per_second'] * results['training']['seconds']
-    assert examples == pytest.approx(3 * words)  # each word once an epoch, in windows or not
+    assert training['words_per_second'] * training['seconds'] == pytest.approx(3 * words)
 
 
 @pytest.mark.parametrize(('segment', 'name'), [('dev', 'valid.txt'), ('test', 'test.txt')])

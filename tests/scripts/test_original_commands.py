@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 from command_flags import flags_of, main_of, parser_of
+from json_files import cases
 from script_runs import read_json
 
 from model_zoo.app import cli
@@ -124,15 +125,7 @@ def parsed(name, argv):
 
 
 # what None means, where it stands for the original's default
-SAME_AS_NONE = {
-    '--data_subset': -1,
-    '--gradient_accumulation_steps': 1,
-    '--local_rank': -1,
-    '--loss_scale': 0,
-    '--max_seq_length': 128,  # of bertology.py, once the model is known to be a BERT
-    '--metric_name': 'acc',
-    '--num_train_epochs': 3.0,  # as --epochs says
-}
+SAME_AS_NONE = cases('original_runs')['SAME_AS_NONE']
 # an original's default in our words
 SAID = {'--fp16': 'float32', '--layers': '[-1, -2, -3, -4]'}
 DECIDED_BY_THE_VOCABULARY = {'--do_lower_case', '--do_lower'}
@@ -177,15 +170,7 @@ def test_every_original_script_has_its_file():
     assert sorted(files) == sorted(ROOT / name for name in THIN.values())
 
 
-WORDS = [
-    ('--do-train', 'do_train', True),
-    ('--nodo_train', 'do_train', False),
-    ('-max_seq_length=7', 'max_length', 7),
-    ('--train-batch-size=6', 'train_batch_size', 6),
-    ('--warmup=0.25', 'warmup_ratio', 0.25),  # not ambiguous: ours comes first
-    ('--loss_scaling=8', 'loss_scale', 8.0),
-    ('--do_lower=false', 'do_lower_case', False),
-]
+WORDS = cases('original_runs')['WORDS']
 
 
 @pytest.mark.parametrize('word, flag, value', WORDS)

@@ -12,6 +12,7 @@ import pytest
 import tiny
 import toy_data
 from command_flags import main_of
+from json_files import cases
 from script_runs import read_json, refusal, run
 from test_original_commands import COMMANDS, ROOT, expand
 from variant_models import MAKERS
@@ -24,21 +25,13 @@ from model_zoo.app.originals import SCRIPTS
 from model_zoo.pretrained import get_entry, resolve
 from model_zoo.registry import get_family
 from model_zoo.tasks.classification_data import get_task
-from model_zoo.tasks.pretraining.files import Samples, write_shard, write_tfrecords
-from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
+from model_zoo.tasks.pretraining.files import write_shard, write_tfrecords
 from transfo_xl import TransfoXLLMHeadModel
 
 #: length of the samples for pre-training, and masks of each
 LENGTH, MASKS = 12, 2
 TASKS = 'CoLA', 'SST', 'MRPC', 'STS-B', 'QQP', 'MNLI', 'RTE', 'XNLI'
-NAMES = (
-    ['bert-base-uncased'],
-    ['bert-large-uncased'],
-    ['bert-large-uncased-whole-word-masking'],
-    ['bert-large-cased-whole-word-masking'],
-    ['bert_12_768_12', 'wiki_cn_cased'],
-    ['bert_24_1024_16'],
-)
+NAMES = cases('original_runs')['NAMES']
 WORDS = [*tiny.SPECIAL, *string.ascii_lowercase, 'what', 'colour', 'is', 'it', '.', '?']
 
 
@@ -80,11 +73,7 @@ def write_models(root):
     tiny.save_gpt2(place_of('gpt2'), n_positions=48, **size)
 
     texts = root / 'texts'
-    texts.mkdir()
-    for name in ('train', 'valid', 'test'):
-        (texts / f'{name}.txt').write_text('a b c d e f\nc d a\n' * 9)
-    corpus = TransfoXLCorpus(special=['<eos>'])
-    corpus.build_corpus(texts, 'wt2')
+    corpus = toy_data.make_corpus(texts)
     sizes = tiny.transfo_xl_config(len(corpus.vocab), div_val=2, n_layer=1)
     place = place_of('transfo-xl-wt103')
     save(TransfoXLLMHeadModel(sizes), place, corpus.vocab)
@@ -126,12 +115,13 @@ def write_world(world, fixtures):
         shutil.copy(fixtures / 'pretraining' / 'sample_text.txt', here / place)
     (here / 'tmp' / 'input.txt').write_text('a b c ||| d e\nf g\n')
     google = BertTokenizer(checkpoint / 'vocab.txt')
-    write_tfrecords([str(here / 'tmp' / 'tf_examples.tfrecord')], [samples(google)], LENGTH, MASKS)
+    samples = toy_data.make_samples(16, 0, 20, LENGTH, MASKS)
+    write_tfrecords([str(here / 'tmp' / 'tf_examples.tfrecord')], [samples], LENGTH, MASKS)
     tokenizer = BertTokenizer(world.parent / 'root' / 'vocab.txt')
     made = world / 'generated' / 'samples'
     for place in (here / 'out', here / 'training', made / 'train', made / 'dev'):
         place.mkdir(parents=True)
-        write_shard(str(place / 'part-000.npz'), samples(tokenizer), tokenizer.vocab)
+        write_shard(str(place / 'part-000.npz'), samples, tokenizer.vocab)
 
     output = here / 'output_dir'
     output.mkdir()
@@ -157,21 +147,6 @@ def _shorten(path, target):
     target.write_text(json.dumps(content))
 
 
-def samples(tokenizer, count=16):
-    """Samples for pre-training."""
-    vocab, rng = tokenizer.vocab, np.random.default_rng(0)
-    made = Samples(*map(np.zeros_like, Samples.empty(count, LENGTH, MASKS)))
-    made.input_ids[:] = rng.integers(5, len(vocab), (count, LENGTH))
-    made.input_ids[:, 0] = vocab[vocab.cls_token]
-    made.segment_ids[:, 6:] = 1
-    made.masked_lm_positions[:] = [2, 8]
-    made.masked_lm_ids[:] = rng.integers(5, len(vocab), (count, MASKS))
-    made.masked_lm_weights[:] = 1
-    made.next_sentence_labels[::2] = 1
-    made.valid_lengths[:] = LENGTH
-    return made
-
-
 #: identity of a command -> why it isn't run
 SKIPPED = {
     'ppb-0.6.2-23': 'asks for prompts: test_generate_gpt2.py types them',
@@ -181,32 +156,9 @@ SKIPPED = {
 LEFT_OUT = {'--gpu': '[0-9]+', '--gpus': '.*', '--fp16': None, '--comm_backend': '.*'}
 NUMBER = re.compile('[-0-9.e]+')
 #: script -> what makes it short; --SQUAD and --GLUE name data that GluonNLP downloads
-SHORT = {
-    'finetune_classifier': '--training_steps 2 --max_len 12',
-    'finetune_squad': '--training_steps 2 --max_seq_length 12 --max_query_length 4 --doc_stride 2',
-    'finetune_swag': '--training_steps 2 --max_seq_length 12',
-    'finetune_gpt': '--training_steps 2',
-    'finetune_lm': '--training_steps 2 --max_seq_length 12 --max_predictions_per_seq 2',
-    'eval_transfo_xl': '--tgt_len 8 --mem_len 8 --batch_size 2',
-    'generate_gpt2': '--length 2',
-    'create_pretraining_data': '--max_seq_length 12 --max_predictions_per_seq 2 --num_workers 1',
-    'run_pretraining': '--num_steps 11 --max_seq_length 12 --max_predictions_per_seq 2',
-    'extract_features': '--max_seq_length 12 --layers=-1,-2',
-    'bert-embedding': '',
-    'export': '',
-}
+SHORT = cases('original_runs')['SHORT']
 #: script -> flag of its output, and what it leaves there (None: on standard output)
-LEFT = {
-    'finetune_classifier': ('--output_dir', 'results.json'),
-    'finetune_squad': ('--output_dir', 'predictions.json'),
-    'finetune_swag': ('--output_dir', 'results.json'),
-    'finetune_gpt': ('--output_dir', 'results.json'),
-    'finetune_lm': ('--output_dir', 'results.json'),
-    'eval_transfo_xl': ('--work_dir', 'results.json'),
-    'create_pretraining_data': ('--output_dir', 'part-000.npz'),
-    'run_pretraining': ('--ckpt_dir', 'results.json'),
-    'export': ('--output_dir', 'classification-symbol.json'),
-}
+LEFT = cases('original_runs')['LEFT']
 
 
 def runnable():

@@ -9,14 +9,12 @@ import local_s3
 import numpy as np
 import pytest
 from script_runs import load_script, refusal, run
-from toy_data import write_shards
+from toy_data import PRETRAINED, write_shards
 
 from bert import BertForPreTraining
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.util import remote
 from model_zoo.util.reading import read_json
-
-SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
 
 
 @pytest.fixture(scope='module')
@@ -80,7 +78,8 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
     def flags(out, steps, *more):
         return [
             *('--data', f'{bucket}/in/train-*.npz', '--data_eval', f'{bucket}/in/eval.npz'),
-            *('--vocab_file', f'{bucket}/in/vocab.txt', *SIZE, '--lr', '1e-2', '--batch_size', 8),
+            *('--vocab_file', f'{bucket}/in/vocab.txt', *PRETRAINED, '--lr', '1e-2'),
+            *('--batch_size', 8),
             *('--output_dir', out, '--num_steps', steps, '--ckpt_interval', 2, *more),
         ]
 

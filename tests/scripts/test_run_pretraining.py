@@ -10,7 +10,7 @@ import pytest
 from contract import interrupt
 from refusals import refuses
 from script_runs import SCRIPTS, read_json, refusal, run, without
-from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
+from toy_data import COUNTED, LENGTH, MASKS, PRETRAINED, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
 from model_zoo.checkpoint import read_tensors
@@ -19,8 +19,6 @@ from model_zoo.tasks.pretraining.files import write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 SCRIPT = SCRIPTS / 'run_pretraining.py'
-
-SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
 
 
 @pytest.fixture(scope='module')
@@ -35,7 +33,7 @@ def data(tmp_path_factory):
 def arguments(data, tmp_path):
     return lambda *more: [
         *('--data', str(data / 'train-*.npz'), '--data_eval', str(data / 'eval.npz')),
-        *('--vocab_file', str(data / 'vocab.txt'), *SIZE, '--lr', '1e-2'),
+        *('--vocab_file', str(data / 'vocab.txt'), *PRETRAINED, '--lr', '1e-2'),
         *('--batch_size', '8', '--output_dir', str(tmp_path / 'ckpt'), *map(str, more)),
     ]
 

@@ -2,33 +2,11 @@
 
 import numpy as np
 import pytest
-from contract import SIZES
 from contract import lm as arguments
 from halves import HALVES
 from script_runs import read_json, run
 
 CASE = 'train_lm gpt'
-
-
-@pytest.fixture(scope='module')
-def trained(toys):
-    """Family -> output folder of a training."""
-    return {family: toys(f'train_lm {family}').trained for family in SIZES}
-
-
-@pytest.mark.parametrize('family', SIZES)
-def test_perplexity_falls_and_files_are_written(trained, family, data):
-    results = read_json(trained[family])
-    first, last = (epoch['report']['dev'] for epoch in results['training']['epochs'])
-    training = results['training']
-    assert training['tokens_per_second'] > 0 and 'samples_per_second' not in training
-    assert last['perplexity'] < first['perplexity'] < results['vocab_size'] / 3
-    assert last['perplexity'] == pytest.approx(np.exp(last['loss']))
-    words = len((data / 'eval.txt').read_text().split())
-    assert last['words'] == pytest.approx(words, abs=8)  # streams leave out a few
-    per_word = last['loss'] * last['tokens'] / last['words']
-    assert last['word_perplexity'] == pytest.approx(np.exp(per_word))
-    assert 'per token' in (trained[family] / 'log_lm.txt').read_text()
 
 
 def test_vocabulary_and_cutoffs_of_transformer_xl(script, data, tmp_path):

@@ -7,6 +7,7 @@ import re
 
 import pytest
 import tiny
+from json_files import cases
 from script_runs import load_script, refusal, run
 from tiny_models import WORDS
 
@@ -57,13 +58,7 @@ def test_predict(classifier, tmp_path, capsys, monkeypatch):
 
 
 #: file -> its content, and its own columns
-TABLES = {
-    'reviews.csv': ('id,review\n1,"the cat, a dog"\n2,"in ""paris"""\n', 'id review'),
-    'reviews.tsv': ('label\ttext\na\tthe cat, a dog\nb\tin "paris"\n', 'label text'),
-    'reviews.jsonl': ('{"text": "the cat, a dog"}\n{"text": "in \\"paris\\""}\n', 'text'),
-    'one_column.csv': ('"the cat, a dog"\n"in ""paris"""\n', ''),
-    'lines.txt': ('the cat, a dog\n\nin "paris"\n', ''),
-}
+TABLES = cases('scripts')['TABLES']
 
 
 @pytest.mark.parametrize('name', TABLES)

@@ -9,6 +9,7 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 from script_runs import ROOT, run_python
 
 from model_zoo import environment
@@ -107,15 +108,7 @@ def test_threads_that_are_used(monkeypatch, said, used):
     assert environment.used_processors() == used
 
 
-QUOTAS = [
-    ({}, 6),
-    ({'cpu.max': 'max 100000'}, 6),
-    ({'cpu.max': '200000 100000'}, 2),
-    ({'cpu.max': '10000 100000'}, 1),
-    ({'cpu.max': 'nonsense'}, 6),
-    ({'cpu/cpu.cfs_quota_us': '250000', 'cpu/cpu.cfs_period_us': '100000'}, 3),
-    ({'cpu/cpu.cfs_quota_us': '-1', 'cpu/cpu.cfs_period_us': '100000'}, 6),
-]
+QUOTAS = cases('environment')['QUOTAS']
 
 
 @pytest.mark.parametrize('files, expected', QUOTAS)

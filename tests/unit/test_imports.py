@@ -2,6 +2,7 @@
 
 import pytest
 from command_flags import command_names
+from json_files import cases
 from script_runs import MXNET, ROOT, run_python
 
 from model_zoo.families import FAMILIES
@@ -87,21 +88,7 @@ assert count(load) == 1
     )
 
 
-COMMANDS = [
-    '--help',
-    '--version',
-    'trian',
-    'finetune-classifier --help',
-    'finetune-squad --lrr 1',
-    'info --help',
-    'export --help',
-    'convert --help',
-    *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'generate')],
-    *[f'{name} --help' for name in ('serve', 'embed', 'bertology', 'demo')],
-    'create-pretraining-data --help',
-    'predict model --no_such_flag 1',
-    'pytorch_pretrained_bert run_classifier --help',
-]
+COMMANDS = cases('environment')['COMMANDS']
 
 
 def test_the_command_line_answers_before_anything_slow_is_loaded():

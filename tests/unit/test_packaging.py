@@ -7,26 +7,14 @@ import sys
 
 import pytest
 import setuptools
+from json_files import cases
 
 import model_zoo
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # the name that is imported -> the name that is installed
-DISTRIBUTIONS = {
-    'yaml': 'pyyaml',
-    'google_crc32c': 'google-crc32c',
-    'huggingface_hub': 'huggingface-hub',
-    'onnxruntime': 'onnx',
-    'prometheus_client': 'prometheus-client',
-    'pytorch_pretrained_bert': 'pytorch-pretrained-bert',
-    'sklearn': 'scikit-learn',
-    'pydantic': 'fastapi',
-    'pydantic_core': 'fastapi',
-    'starlette': 'fastapi',
-    'tensorflow': 'tensorflow-cpu',
-    'typing_extensions': 'fastapi',
-}
+DISTRIBUTIONS = cases('environment')['DISTRIBUTIONS']
 
 
 @pytest.fixture(scope='module')

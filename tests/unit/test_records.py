@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.errors import InputError
@@ -86,15 +87,7 @@ def test_other_encodings(tmp_path, encoding, kind):
         list(read_records(path, encoding='latin-99'))
 
 
-BAD = [
-    ('csv', 'a,b\n1,2\n\n3\n', 4),
-    ('csv', 'a,b\n1,2,3\n', 2),
-    ('csv', 'a,b\n"1\n",2\n3\n', 4),
-    ('csv', 'a,b\n1,"2', 2),
-    ('jsonl', '\n{"a": "b"\n', 2),
-    ('jsonl', '{"a": 1}\n["a"]\n', 2),
-    ('json', '["a"]\n', 0),
-]
+BAD = cases('records')['BAD']
 
 
 @pytest.mark.parametrize('kind, content, line', BAD)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from command_flags import flags_of, main_of, parser_of
+from json_files import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTRACT = json.loads((ROOT / 'tests' / 'fixtures' / 'contract.json').read_text('utf-8'))
@@ -19,23 +20,7 @@ NAMES = [
     if not any(f'``{part}``' in CHANGELOG for part in (name.replace(':', '.'), name.split(':')[0]))
 ]
 #: defaults that the changelog says are others, or that say the same in another way
-OTHER_DEFAULTS = {
-    '--engine': 'auto',
-    **dict.fromkeys(['--word_column', '--label_column', '--text_field']),  # of files as before
-    '--lr': 5e-5,
-    '--learning_rate': 5e-5,
-    '--layers': [-1, -2, -3, -4],
-    '--max_answer_len': None,  # as the model says
-    '--may_be_empty': None,
-    '--null_score_diff_threshold': None,
-    '--precision': 'float32',
-    '--num_train_epochs': 3,
-    '--do_whole_word_mask': False,
-    '--version_2_with_negative': False,
-    '--do_train': None,  # of finetune-gpt and finetune-swag, which train without it
-    '--do_eval': None,
-    '--do_predict': None,
-}
+OTHER_DEFAULTS = cases('environment')['OTHER_DEFAULTS']
 
 
 def test_shown_names_are_there(monkeypatch):

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ['BadInput', 'named', 'values']
+from json_files import cases
+
+__all__ = ['BadInput', 'named', 'with_rows']
 
 
 class BadInput(NamedTuple):
     """Command lines of a script that are wrong.
 
-    ``arguments(data, folder, edit)`` is the command line of a row, (edit, message). What `data`
+    ``arguments(data, folder, edit)`` is the command line of a row, [edit, message]. What `data`
     holds is that of a toy of the `contract`, or what ``write(data)`` makes.
     """
 
@@ -25,6 +27,6 @@ def named(argv, **names):
     return [part for word in argv for part in names.get(word, [word])]
 
 
-def values(*flags):
-    """Rows of the toy's command line with a flag that alone is wrong, which the message names."""
-    return [(['TOY', *flag.split()], flag.split()[0]) for flag in flags]
+def with_rows(script, arguments, **options):
+    """The script's name and its `BadInput`, whose rows are those of ``cases/bad_input.json``."""
+    return script, BadInput(script, arguments, cases('bad_input')[script], **options)

@@ -4,7 +4,7 @@ import tiny
 import toy_data
 from script_runs import ROOT
 
-from .case import BadInput, named
+from .case import named, with_rows
 
 __all__ = ['TEXTS']
 
@@ -18,28 +18,10 @@ def create(data, folder, edit):
     return [*argv, '--max_length', '128', *edit.split()]
 
 
-CREATE = [
-    ('--input_file none*.txt', "error: no file matches 'none\\*.txt'"),
-    ('--vocab none.txt', '--vocab'),
-    ('--input_file vocab.txt', 'error: vocab.txt: next sentences need two documents'),
-    ('--vocab book_corpus_wiki_en_cased', 'no vocabulary found for bert_12_768_12'),
-]
-
-
 def pretrain(data, folder, edit):
     argv = ['--data', data / 'train-*.npz', '--data_eval', data / 'eval.npz', '--batch_size', '8']
-    argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', '2', '--hparams', 'max_length=16']
-    argv += ['num_layers=1,units=16,hidden_size=32,num_heads=2']
-    return [*argv, '--output_dir', folder / 'out', *edit]
-
-
-PRETRAIN = [
-    (['--data', 'nothing*.npz'], "no file matches 'nothing"),
-    (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
-    (['--pretrained', '--from_scratch'], '--pretrained'),
-    (['--raw'], 'train-0.npz, from byte 0 on'),
-    (['--vocab_file', 'missing.txt'], '--vocab_file'),
-]
+    argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', '2']
+    return [*argv, *toy_data.PRETRAINED, '--output_dir', folder / 'out', *edit]
 
 
 def write_corpus(folder):
@@ -56,14 +38,11 @@ def finetune(data, folder, edit):
     return [*argv, *named(edit, TEXT=[data / 'text.txt'], MODEL=[data / 'model'])]
 
 
-FINETUNE = [
-    ([], 'give --train_file, a text, or --pregenerated_data'),
-    (['--train_file', 'one.txt'], 'need two documents'),
-    (['--pregenerated_data', 'samples'], 'part.npz'),
-]
-
-TEXTS = {
-    'finetune_lm': BadInput('finetune_lm', finetune, FINETUNE, write=write_corpus),
-    'create_pretraining_data': BadInput('create_pretraining_data', create, CREATE),
-    'run_pretraining': BadInput('run_pretraining', pretrain, PRETRAIN, write=toy_data.write_shards),
-}
+TEXTS = dict(
+    with_rows(script, arguments, write=write)
+    for script, arguments, write in (
+        ('finetune_lm', finetune, write_corpus),
+        ('create_pretraining_data', create, id),
+        ('run_pretraining', pretrain, toy_data.write_shards),
+    )
+)

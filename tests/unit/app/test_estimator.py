@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import tiny
+from json_files import cases
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -79,14 +80,7 @@ def test_it_must_be_fitted_first(new):
         clone(new).predict(TEXTS)
 
 
-BAD = [
-    ([1.0, 2.0], [0, 1]),
-    ([['a', 'b', 'c']], [0]),
-    (['a', None], [0, 1]),
-    (['a', 'b'], [1, 1]),
-    (['a', 'b'], [1]),
-    (['a', 'b'], [0.5, 1.5]),
-]
+BAD = cases('app')['BAD_ROWS_OF_ESTIMATORS']
 
 
 @pytest.mark.parametrize('texts, labels', BAD)

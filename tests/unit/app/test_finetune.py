@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 from mxnet.gluon import nn
 from refusals import refuses
 from tiny import write_words
@@ -85,20 +86,7 @@ def test_the_score_is_the_mean_of_the_dev_sets():
     assert evaluator.evaluate(segments=[]) == (0.0, {})
 
 
-RESULTS = {
-    'scores': (
-        {'dev': {'accuracy': 0.5, 'f1': 0.75, 'loss': 0.25, 'samples_per_second': 9.0}},
-        'acc=0.5 acc_and_f1=0.625 eval_accuracy=0.5 eval_loss=0.25 f1=0.75',
-    ),
-    'correlations': (
-        {'dev': {'pearson': 0.5, 'spearman': 0.25, 'loss': 2.0}},
-        'corr=0.375 eval_loss=2.0 pearson=0.5 spearmanr=0.25',
-    ),
-    'one of two dev sets': (
-        {'dev_matched': {'accuracy': 0.5}, 'dev_mismatched': {'accuracy': 0.25}},
-        'acc=0.5 eval_accuracy=0.5',
-    ),
-}
+RESULTS = cases('report')['eval_results']
 
 
 @pytest.mark.parametrize('case', RESULTS)

@@ -1,6 +1,7 @@
 """What the originals' flags come to in ours."""
 
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.app import cli, originals
@@ -18,15 +19,7 @@ def parse(command, *words, preset=()):
     return parse_settings(CLASSES[command], 'A test.', cli.Words(words, preset), command)
 
 
-WHAT_IS_RUN = [
-    ('', False),  # ours train unless a flag says otherwise
-    ('--do_train', False),
-    ('--do_train --do_eval --do_predict --test_file x', False),
-    ('--do_eval', True),
-    ('--do_predict', True),
-    ('--nodo_train --do_eval', True),
-    ('--do_train=false --do_predict=true', True),
-]
+WHAT_IS_RUN = cases('app')['WHAT_IS_RUN']
 
 
 @pytest.mark.parametrize('words, only_inference', WHAT_IS_RUN)

@@ -27,7 +27,6 @@ from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import FinetuneSettings, setting
 
-WORDS = 'abcdefgh'
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
 SMALL = {'epochs': 2, 'batch_size': 8, 'lr': 3e-3, 'seed': 1, 'max_length': 12}
 
@@ -35,7 +34,7 @@ SMALL = {'epochs': 2, 'batch_size': 8, 'lr': 3e-3, 'seed': 1, 'max_length': 12}
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp('tiny') / 'model'
-    tiny.save_bert(folder, list(WORDS))
+    tiny.save_bert(folder, list('abcdefgh'))
     return str(folder)
 
 
@@ -106,22 +105,6 @@ def best_of(folder, segment):
     results = json.loads((folder / 'results.json').read_text())
     scores = results['best'][segment].items()
     return {name: value for name, value in scores if not name.endswith('_per_second')}, results
-
-
-def test_rows_and_files_give_the_scores_of_the_script(folder, tmp_path):
-    files = as_table(tmp_path, ROWS), as_table(tmp_path, ROWS[:6])
-    argv = (
-        f'--task_name custom --train_file {files[0]} --label_column label '
-        f'--dev_file {files[1]} --text_columns text --model {folder} '
-        f'--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_length 12 --output_dir {tmp_path}/out'
-    ).split()
-    assert run(load_script('finetune_classifier'), *argv) == 0
-    best, results = best_of(tmp_path / 'out', 'dev')
-    losses = [record['train_loss'] for record in results['training']['epochs']]
-    for sets in (files, (iter(ROWS), ROWS[:6])):
-        trained = model_zoo.finetune(folder, 'text-classification', *sets, **SMALL)
-        assert trained.scores == best
-        assert [record['train_loss'] for record in trained.history] == losses
 
 
 def test_nothing_is_left_and_the_callers_state_is_kept(folder, tmp_path, monkeypatch):

@@ -6,54 +6,13 @@ import re
 
 import pytest
 import yaml
+from json_files import cases
 
 from model_zoo.app.report import log_summary, write_report
 
-EVIL = (
-    '</script><img src=x onerror=alert(1)> ${1} {{ 7 * 7 }} "quoted" \'single\' & é '
-    '[a](javascript:alert(1)) *b* `c` ~~d~~ _e_ \\| ![f](x) \\\x1b[31m\u202e'
-)
-SCORES = {'precision': 0.5, 'recall': 1.0, 'f1': 0.67, 'examples': 3, 'predicted': 4}
-RESULTS = {
-    'description': {
-        'title': EVIL,
-        'metric': 'accuracy',
-        'base': 'bert_6',
-        'sizes': {'train': 1200, 'dev': 4},
-        'unit': 'examples',
-        'labels': ['a', 'b|`c`'],
-        'use': 'text-classification',
-        'command': "zoo predict {folder} 'A text.'",
-        'call': "'A text.'",
-        'example': {'text': EVIL},
-        'location': '/home/me/my run',
-    },
-    'args': {'lr': 1e-3, 'epochs': 2, 'task_name': EVIL, 'labels': ['a', 'b'], 'seed': None},
-    'versions': {'python': '3.11'},
-    'best': {'epoch': 2, 'parameters': 'x', 'dev': {'accuracy': 0.75, 'loss': 0.5}},
-    'training': {
-        'steps': 20,
-        'seconds': 75.4,
-        'log': [{'step': 8, 'loss': 1.0}, {'step': 10, 'loss': 3.0}, {'step': 18, 'loss': 0.5}],
-        'epochs': [
-            {'epoch': 1, 'step': 10, 'score': 0.5, 'report': {'dev': {'loss': 0.9}}},
-            {'epoch': 2, 'step': 20, 'score': 0.75, 'report': {'dev': {'loss': 0.5}}},
-        ],
-    },
-    'examination': {
-        'dev': {
-            'examples': 4,
-            'guess': 'a',
-            'baseline': {'accuracy': 0.5},
-            'classes': ['a', 'b|`c`'],
-            'confusion': [[2, 0], [1, 1]],
-            'mistakes': [{'text': EVIL, 'label': 'b|`c`', 'prediction': 'a', 'loss': 2.0}],
-            'tables': {'Scores per class': [{'label': 'a', **SCORES}]},
-            'never_predicted': [],
-        }
-    },
-    'predictions': ['test.tsv'],
-}
+RESULTS = cases('report')['RESULTS']
+EVIL = RESULTS['description']['title']
+[SCORES] = RESULTS['examination']['dev']['tables']['Scores per class']
 SIMPLER = {'TF-IDF': {'accuracy': 0.8}, 'frozen': {'accuracy': 0.6}}
 COMMAND = "zoo predict '/home/me/my run/best_model' 'A text.'"
 
@@ -81,21 +40,9 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
     assert 'innerHTML' not in page
 
 
-SHOWN = [
-    ({}, '<b class="good">0.75</b><span>best accuracy'),
-    ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.75</b>'),
-    ({}, '<b class="">0.50</b><span>accuracy, always &#34;a&#34;'),
-    ({}, '<td class="number">0.67</td>'),
-    ({'examples': 400}, '<td class="number">0.670</td>'),
-    ({'examples': 5000}, '<td class="number">0.6700</td>'),
-    ({'baseline': {}}, '<b class="good">0.75</b><span>best accuracy'),
-    ({}, 'rgba(var(--heat), 0.275)'),  # half of the row
-    ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
-    ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
-    # Wilson's: (3 + z * z / 2 -+ z * sqrt(3 * 1 / 4 + z * z / 4)) / (4 + z * z), z = 1.96
-    ({}, 'only 4 examples: on others accuracy may be from 0.30 to 0.95 (95 % range)'),
-    ({'examples': 200}, 'only 200 examples: on others accuracy may be from 0.69 to 0.80'),
-]
+#: changes, and a part of the page; Wilson's range is
+#: (3 + z * z / 2 -+ z * sqrt(3 * 1 / 4 + z * z / 4)) / (4 + z * z), z = 1.96
+SHOWN = cases('report')['SHOWN']
 
 
 @pytest.mark.parametrize('changes, shown', SHOWN)
@@ -151,22 +98,7 @@ def test_card(tmp_path):
     _, head, body = card.split('---\n', 2)
     head = yaml.safe_load(head)
     assert head['pipeline_tag'] == 'text-classification' and head['widget'] == [{'text': EVIL}]
-    for part in (
-        '| train | 1,200 |\n',
-        '| accuracy | 0.75 | 0.50 |\n',
-        '| loss | 0.50 | |\n',
-        '| a | 0.50 | 1.00 | 0.67 | 3 | 4 |\n',
-        '# custom, &lt;b&gt;\n',
-        '![training loss and score](curves.png)',
-        'Labels: a, b\\|\\`c\\`.',
-        "model_zoo.pipeline('text-classification', ",
-        "print(pipe('A text.'))\n```\n",
-        "$ zoo predict best_model 'A text.'\n",
-        '| `--epochs` | 2 |\n| `--lr` | 0.001 |\n',
-        'epoch 2 of 2, the best by accuracy, 0.75.',
-        'Caution: the dev set has only 4 examples',
-        'Versions: python 3.11.\n',
-    ):
+    for part in cases('report')['CARD']:
         assert part in body, part
     assert (tmp_path / 'best_model' / 'curves.png').is_file()
 

@@ -3,10 +3,10 @@
 import json
 import logging
 
-import numpy as np
 import pytest
 import tiny
 import tiny_models
+from arrays import assert_close
 from script_runs import ROOT, assert_next_runs, load_script, run
 
 import model_zoo
@@ -45,18 +45,6 @@ def start(tmp_path_factory):
     return lambda task: folders.get(task, str(root / 'bert'))
 
 
-def close(result, other):
-    """Compare results, whose numbers may differ in the last digits."""
-    if isinstance(result, dict):
-        assert result.keys() == other.keys()
-        return all(close(result[name], other[name]) for name in result)
-    if isinstance(result, (list, tuple)):
-        return len(result) == len(other) and all(map(close, result, other))
-    if isinstance(result, (float, np.floating)):
-        return result == pytest.approx(other, abs=1e-5)
-    return result == other
-
-
 @pytest.mark.parametrize('road', ROADS)
 def test_from_rows_to_answers(start, tmp_path, capsys, road):
     task, rows, example = ROADS[road]
@@ -65,13 +53,13 @@ def test_from_rows_to_answers(start, tmp_path, capsys, road):
     result = trained(example)
     trained.save(tmp_path / 'saved')
     for folder in (tmp_path / 'saved', run_folder / 'best_model'):
-        assert close(model_zoo.pipeline(task, str(folder))(example), result)
+        assert_close(model_zoo.pipeline(task, str(folder))(example), result)
     if task == 'fill-mask':
         capsys.readouterr()
         assert run(load_script('fill'), str(tmp_path / 'saved'), example) == 0
         records = list(map(json.loads, capsys.readouterr().out.splitlines()))
         found = [(record['word'], record['text'], record['score']) for record in records]
-        assert close(found, [(e['token_str'], e['sequence'], e['score']) for e in result])
+        assert_close(found, [(e['token_str'], e['sequence'], e['score']) for e in result])
     if road != 'matches':
         assert_next_runs(run_folder)
 
@@ -85,7 +73,7 @@ def test_a_run_of_version_0_3_is_used_and_continued(start, tmp_path):
         (best / name).unlink()
     first.model.save_pretrained(str(best), first.tokenizer)
     assert (best / 'model.params').is_file()
-    assert close(model_zoo.pipeline(str(best))(text), first(text))
+    assert_close(model_zoo.pipeline(str(best))(text), first(text))
     assert BertEmbedding(str(best)).sentence_vectors([text]).shape == (1, 16)
     assert run(load_script('predict'), best, text) == 0
     exported = tmp_path / 'exported'
@@ -96,8 +84,8 @@ def test_a_run_of_version_0_3_is_used_and_continued(start, tmp_path):
         start(task), task, LABELLED, LABELLED, resume=True, **{**options, 'epochs': 3}
     )
     assert sorted(best.glob('model.*')) == [best / 'model.safetensors']
-    assert len(more.history) == 3 and not close(more(text), first(text))
-    assert close(model_zoo.pipeline(str(best))(text), more(text))
+    assert len(more.history) == 3 and more(text) != first(text)
+    assert_close(model_zoo.pipeline(str(best))(text), more(text))
 
 
 def test_a_number_has_the_name_of_its_column(start):

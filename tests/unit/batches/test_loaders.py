@@ -116,13 +116,6 @@ def test_workers_share_each_batch_of_a_lone_one():
     assert len(alone) == len(parts[0]) == len(list(parts[2].epoch(1)))
 
 
-def test_an_epoch_can_be_begun_anywhere():
-    loader = BucketedLoader(make(LENGTHS), 8, shuffle=True, seed=1, pad_val=0)
-    whole = [batch.indices.tolist() for batch in loader.epoch(2)]
-    for start in (0, 7, len(whole) - 1, len(whole)):
-        assert [batch.indices.tolist() for batch in loader.epoch(2, start)] == whole[start:]
-
-
 def by_tokens(features, budget, **options):
     return BucketedLoader(features, shuffle=True, seed=3, pad_val=0, batch_tokens=budget, **options)
 

@@ -6,6 +6,7 @@ import re
 import command_flags
 import numpy as np
 import pytest
+from json_files import cases
 
 from bert_embedding import BertEmbedding, cli
 from model_zoo.app.cli import run
@@ -120,19 +121,7 @@ def test_npz_of_words(call, text, tmp_path, tiny):
         assert file['offsets'].tolist() == [0, 0, 0] and len(file['vectors']) == 0
 
 
-BAD_ARGUMENTS = [
-    ([], 2),
-    (['--sentences', 'a', '--file', 'x'], 2),
-    (['--sentences', 'a', '--dtype', 'int4'], 2),
-    (['--file', 'missing.txt'], 1),
-    (['--file', 'empty'], 1),
-    (['--file', 'no utf-8'], 1),
-    (['--sentences', 'a', '--normalize'], 1),
-    (['--sentences', 'a', '--output', 'x.vec'], 1),
-    (['--sentences', 'a', '--output', 'no/such/x.npz'], 1),
-    (['--sentences', 'a', '--gpu'], 1),
-    (['--sentences', 'a', '--output', 'folder.npz'], 1),
-]
+BAD_ARGUMENTS = cases('embedding')['BAD_ARGUMENTS']
 
 
 @pytest.mark.parametrize('arguments, status', BAD_ARGUMENTS)

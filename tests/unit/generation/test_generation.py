@@ -5,6 +5,7 @@ from functools import partial
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 from mxnet.gluon import HybridBlock
 from refusals import refuses
 
@@ -172,17 +173,7 @@ def steered_by_hand(model, prompt, count, options):
 
 
 STOPS = [0, 2, 4, 6, 8, 10]
-STEERED = [
-    *({'stop_tokens': STOPS, 'min_new_tokens': number} for number in (1, 5)),
-    *({'stop_tokens': STOPS, 'min_length': number} for number in (4, 7, 20)),
-    {'stop_tokens': STOPS, 'min_length': 9, 'min_new_tokens': 2},
-    *({'no_repeat_ngram_size': size} for size in (1, 2, 3)),
-    *({'repetition_penalty': penalty} for penalty in (0.5, 1.5)),
-    {'bad_words_ids': [[7], [3, 1], [1, 4, 1]]},
-    {'sequence_bias': [([5], 2.0), ([9, 2], 4.0), ([1], -3.0)]},
-    {'suppress_tokens': [1, 3], 'begin_suppress_tokens': [5, 6, 7, 8]},
-    {'stop_tokens': [9], 'min_new_tokens': 10, 'forced_eos_token_id': 9},
-]
+STEERED = cases('generation')['STEERED']
 
 
 @pytest.mark.parametrize('options', STEERED)

@@ -9,6 +9,7 @@ import shutil
 import threading
 
 import pytest
+from json_files import cases
 from script_runs import load_script, run
 from serving import Client
 
@@ -20,13 +21,7 @@ from model_zoo.inference.text import MISSING, MISSING_DRAWS
 
 pytest.importorskip('fastapi')
 
-SOME = [
-    'The model',
-    'A',
-    'O\u2019Neil\u2019s caf\u00e9 is open. \U0001f600',
-    'The model',
-    'Tokens of a text,',
-]
+SOME = cases('inference')['SOME']
 PROMPTS = SOME * 4
 DRAWN = {'temperature': 0.8, 'top_p': 0.9, 'seed': 5, 'max_new_tokens': 12}
 
@@ -117,14 +112,7 @@ def test_eight_requests_at_once_are_as_alone(folder):
         assert ''.join(pipe.stream(body['prompt'], **options)) == wanted['generated_text']
 
 
-GENERATION = json.loads("""[
-{"do_sample": false, "repetition_penalty": 1.8, "no_repeat_ngram_size": 2, "max_length": 30},
-{"num_beams": 3, "early_stopping": true, "num_return_sequences": 2, "max_new_tokens": 9},
-{"do_sample": true, "temperature": 0.7, "top_k": 9, "min_p": 0.01, "seed": 3, "max_new_tokens": 9},
-{"do_sample": false, "min_length": 9, "max_length": 40, "sequence_bias": [[[70], 9.0]],
- "suppress_tokens": [1, 2, 69, 110], "begin_suppress_tokens": [70], "forced_eos_token_id": 5,
- "exponential_decay_length_penalty": [4, 1.5], "eos_token_id": [0, 3, 30, 60, 90, 120, 256]}
-]""")
+GENERATION = cases('inference')['GENERATION']
 
 
 @pytest.mark.parametrize('name', ['generation_config.json', 'config.json'])

@@ -188,18 +188,6 @@ def test_an_unknown_word_stands_in_an_entity_as_transformers_has_it(saved):
     assert found['word'] == 'the Zebra. cats'
 
 
-def test_masked_words(saved):
-    unmasker = model_zoo.pipeline(saved(bert.BertForMaskedLM))
-    found = unmasker('the [MASK] sleeps .')
-    assert len(found) == 5
-    assert found[0]['sequence'] == f'the {found[0]["token_str"]} sleeps.'
-    two = unmasker('the [MASK] [MASK]', top_k=2)
-    assert [len(each) for each in two] == [2, 2]
-    assert '[MASK]' in two[0][0]['sequence']
-    targets = unmasker('the [MASK]', targets=['cat', 'dog'])
-    assert {each['token_str'] for each in targets} == {'cat', 'dog'}
-
-
 def test_choices_and_next_sentence(saved):
     choose = model_zoo.pipeline(saved(bert.BertForMultipleChoice))
     one = choose({'text': 'the cat', 'choices': ['sleeps', 'in paris', 'a film']})

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import tiny
+from json_files import cases
 from script_runs import load_script, run
 from tiny_models import WORDS
 
@@ -13,15 +14,7 @@ import model_zoo
 from model_zoo.errors import InputError
 from model_zoo.inference.pipeline_base import Meter
 
-READER = {
-    'max_length': 20,
-    'doc_stride': 4,
-    'max_query_length': 3,
-    'n_best_size': 20,
-    'max_answer_length': 2,
-    'version_2': True,
-    'null_score_diff_threshold': 0.0,
-}
+READER = cases('inference')['READER']
 ITEM = {'question': 'where ?', 'context': 'the cat  sleeps in\nparis , the dog sleeps . ' * 2}
 
 

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from arrays import assert_close
+from json_files import cases
 from refusals import refuses
 from script_runs import wait_until
 from serving import Client
@@ -20,7 +21,6 @@ httpx = pytest.importorskip('httpx')
 pytest.importorskip('fastapi')
 
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', 'bad ' * 15]
-CONTEXT = 'The cat sleeps in Paris. ' * 10
 
 
 @pytest.fixture(scope='module')
@@ -52,23 +52,7 @@ def error_of(answer, status):
     return message
 
 
-DRAWN = {'max_new_tokens': 6, 'do_sample': True, 'seed': 3}
-CASES = [
-    ('sentiment', {'text': 'the cat', 'text_pair': 'a dog'}, {'top_k': 1}),
-    ('sentiment', ['a', 'the cat'], {'top_k': None, 'function_to_apply': 'sigmoid'}),
-    ('tagger', CONTEXT, {'aggregation_strategy': 'simple'}),
-    ('tagger', ['the cat', CONTEXT], {}),
-    ('squad', {'question': 'where ?', 'context': CONTEXT}, {}),
-    ('squad', [{'question': 'where ?', 'context': CONTEXT}] * 2, {'top_k': 2}),
-    ('masks', 'the [MASK] sleeps .', {'top_k': 3}),
-    ('masks', ['the [MASK] [MASK] .'], {'targets': ['cat', 'dog']}),
-    ('owner/vectors', ['the cat', 'a'], {}),
-    ('owner/vectors', 'the cat', {'pooling': 'mean', 'normalize': True}),
-    ('choice', {'text': 'the cat', 'choices': ['sleeps', 'in paris']}, {}),
-    ('next', {'text': 'the cat', 'text_pair': 'sleeps'}, {}),
-    ('writer', ['The model', 'A'], {'max_new_tokens': 6}),
-    ('writer', 'The', {**DRAWN, 'num_return_sequences': 2, 'return_full_text': False}),
-]
+CASES = cases('inference')['CASES']
 
 
 @pytest.mark.parametrize('name, inputs, options', CASES)

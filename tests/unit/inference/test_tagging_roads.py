@@ -7,6 +7,7 @@ import re
 
 import pytest
 import tiny
+from json_files import cases
 from script_runs import load_script, run
 from serving import Client
 
@@ -16,23 +17,8 @@ from model_zoo import finetune
 from model_zoo.inference.entities import entity_parts
 from model_zoo.inference.server import build_app
 
-NAMES = {
-    'U.N.': 'ORG',
-    'AT&T': 'ORG',
-    "O'Neil": 'PER',
-    'Coca-Cola': 'ORG',
-    'Jean-Luc Picard': 'PER',
-    'São Paulo': 'LOC',
-    'Zoë': 'PER',
-}
-FORMS = [
-    '{} is a well-known name .',
-    'We heard of {} yesterday !',
-    '" Yes , " said {} ( in 1998 ) 😀 .',
-    'Is that {} ?',
-    'He wrote to {} ; nobody answered : why ?',
-    'They work for {} .',
-]
+NAMES = cases('tagging_roads')['NAMES']
+FORMS = cases('tagging_roads')['FORMS']
 LENGTH = 24
 
 

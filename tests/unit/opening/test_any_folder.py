@@ -4,7 +4,7 @@ import math
 
 import folders
 import pytest
-from json_files import change_json
+from json_files import cases, change_json
 from refusals import refuses
 from script_runs import load_script, run
 
@@ -151,22 +151,9 @@ def test_folder_and_task(made, tmp_path, capsys, kind, task):
         check(made(kind, head), tmp_path)
 
 
-BYTES = ['S', 'c', 'h', '\xc3', '\xb6', 'n', '\u0120', '\xe4', '\xb8', '\u0143', 'a', '\u0120']
-WORD = ['s', '##c', '##h', '##\xf6', '##n', '\u4e2d']
 #: what transformers gives for this text
 TEXT = 'Sch\xf6n \u4e2da <e1>x t'
-TOKENS = {
-    'bert_json': ['s', '##c', '##h', '##o', '##n', '\u4e2d', 'a', '<', '[UNK]', '>', 'x', 't'],
-    'bert_json_added': [*WORD, 'a', '<e1>', 'x', 't'],
-    'bert_txt': [*WORD, '##a', '<e1>', 'x', 't'],
-    'bert_txt_json': [*WORD, 'a', '<e1>', 'x', 't'],
-    'bert_renamed': ['s', '##c', '##h', '##o', '##n', '\u4e2d', '##a', '<', '<unk>', '>', 'x', 't'],
-    'roberta_json': [*BYTES, '<e1>', 'x', '\u0120t'],
-    'roberta_pairs': ['\u0120', *BYTES, '<e1>', '\u0120x', '\u0120t'],
-    'roberta_txt': [*WORD, '##a', '<e1>', 'x', 't'],
-    'gpt2_json': [*BYTES, '<e1>', 'x', '\u0120t'],
-    'gpt2_pairs': [*BYTES, '<e1>', 'x', '\u0120t'],
-}
+TOKENS = cases('opening')['TOKENS']
 
 
 @pytest.mark.parametrize('kind', TOKENS)
@@ -190,16 +177,7 @@ def opened(folder, kind, **fields):
     return open_tokenizer(str(folder))
 
 
-BAD_SETTINGS = [
-    ('bert_txt', {'tokenizer_class': 'BertJapaneseTokenizer'}),
-    ('roberta_txt', {'tokenizer_class': 'BertweetTokenizer'}),
-    ('bert_pieces', {'tokenizer_class': 'CamembertTokenizer'}),
-    ('bert_txt', {'strip_accents': 'no'}),
-    ('bert_txt', {'cls_token': 3}),
-    ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
-    ('bert_json', {'model_max_length': -1}),
-    ('bert_json_added', {'do_basic_tokenize': False}),
-]
+BAD_SETTINGS = cases('opening')['BAD_SETTINGS']
 
 
 @pytest.mark.parametrize('kind, fields', BAD_SETTINGS)

@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same, flatten
+from json_files import cases
 from refusals import refuses
 from variant_models import write_family
 
@@ -19,53 +20,8 @@ from model_zoo.registry import get_family
 
 pytestmark = pytest.mark.usefixtures('no_network')
 
-CCNEWS = 'roberta_12_768_12_openwebtext_ccnews_stories_books'
-DISTILBERT = [f'distilbert_6_768_12_distil{b}_book_corpus_wiki_en_uncased' for b in ('', 'bert')]
 #: name of a model -> its data set, its family, and other names that lead to both
-NAMES = {
-    'bert_12_768_12': (
-        'book_corpus_wiki_en_uncased',
-        'bert',
-        ['bert-base-uncased', 'google-bert/bert-base-uncased'],
-    ),
-    'roberta_12_768_12': (
-        'openwebtext_ccnews_stories_books_cased',
-        'roberta',
-        ['roberta-base', 'FacebookAI/roberta-base', f'{CCNEWS}_cased', CCNEWS],
-    ),
-    'distilbert_6_768_12': (
-        'distilbert_book_corpus_wiki_en_uncased',
-        'distilbert',
-        ['distilbert-base-uncased', 'distilbert/distilbert-base-uncased', *DISTILBERT],
-    ),
-    'electra_12_256_4': ('electra_en_uncased', 'electra', ['google/electra-small-discriminator']),
-    'electra_24_1024_16': ('electra_en_uncased', None, ['google/electra-large-discriminator']),
-    'xlmr_12_768_12': (
-        'cc100_cased',
-        'xlmr',
-        ['xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100'],
-    ),
-    'deberta_v3_12_768_12': (
-        'deberta_en_cased',
-        'deberta',
-        ['deberta-v3-base', 'microsoft/deberta-v3-base'],
-    ),
-    'modernbert_22_768_12': (
-        'modernbert_en_cased',
-        'modernbert',
-        ['ModernBERT-base', 'answerdotai/ModernBERT-base'],
-    ),
-    'gpt_12_768_12': ('book_corpus', 'gpt', ['openai-gpt']),
-    'gpt2_12_768_12': ('openai_webtext', 'gpt2', ['gpt2', 'gpt2_117m']),
-    'gpt2_24_1024_16': ('openai_webtext', None, ['gpt2-medium', 'gpt2_345m']),
-    'gpt2_36_1280_20': ('openai_webtext', None, ['gpt2-large', 'gpt2_774m']),
-    'gpt2_48_1600_25': ('openai_webtext', None, ['gpt2-xl', 'gpt2_1558m']),
-    'transfo_xl_18_1024_16': (
-        'wikitext-103',
-        'transfo_xl',
-        ['transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103'],
-    ),
-}
+NAMES = cases('opening')['NAMES']
 #: names of models, which have their sizes
 SIZES = sorted({entry.model for entry in list_pretrained()})
 POSITIONS = {'gpt2': 1024, 'transfo': None, 'modernbert': 8192}
@@ -73,27 +29,8 @@ FIRST = 'ffn_1.weight', 'ffn.into.weight'
 #: units of the first dense layer of a feed-forward layer, where these are not four times as many
 INNER = {'modernbert_22_768_12': 2 * 1152, 'modernbert_28_1024_16': 2 * 2624}
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
-OF_DECODERS = {'activation': 'relu', 'embed_size': 16, 'layer_norm_eps': 1e-3}
-FIELDS = {'layer_norm_epsilon': 1e-3}
-FIELDS.update(dict.fromkeys(('resid_pdrop', 'embd_pdrop', 'attn_pdrop'), 0.25))
-XL = {'head_size': 8, 'embed_size': 16, 'hidden_size': 32, 'cutoffs': [3], 'div_val': 2}
-XL.update(attention_dropout=0.3, mem_len=5, tgt_len=3, same_length=False, clamp_len=-1)
 #: family -> overrides, fields of its configuration, and overrides that are refused
-OVERRIDES = {
-    'bert': (
-        {'activation': 'relu', 'token_type_vocab_size': 3, 'layer_norm_eps': 1e-5},
-        {'hidden_act': 'relu', 'type_vocab_size': 3, 'layer_norm_eps': 1e-5}
-        | dict.fromkeys(('hidden_dropout_prob', 'attention_probs_dropout_prob'), 0.25),
-        {},
-    ),
-    'gpt': (OF_DECODERS, {'afn': 'relu', **FIELDS}, {'embed_size': 8, 'hidden_size': 20}),
-    'gpt2': (OF_DECODERS, FIELDS, {'embed_size': 8}),
-    'transfo_xl': (
-        XL,
-        {'cutoffs': [3], 'dropatt': 0.3, 'same_length': False, 'clamp_len': -1, 'mem_len': 5},
-        {'cutoffs': [5, 3]},
-    ),
-}
+OVERRIDES = cases('opening')['OVERRIDES']
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])
 
 

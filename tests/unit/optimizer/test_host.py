@@ -4,20 +4,14 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same, make_parameters, set_gradient
+from json_files import cases
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
 from model_zoo.optimizer import host
 
 SHAPES = (1100, 10, 100), (17,), (1,), (2, 5)  # the first one is for several threads
-OPTIONS = [
-    ('bertadam', {'wd': 0.1}),
-    ('bertadam', {'wd': 0.1, 'clip_gradient': 0.3, 'rescale_grad': 0.7}),
-    ('bertadam', {'max_grad_norm': 0.5}),
-    ('openaiadam', {'wd': 0.1, 'vector_l2': True}),
-    ('lamb', {'wd': 0.1}),
-    ('lamb', {'wd': 0.1, 'lower_bound': 0.5, 'upper_bound': 2.0, 'clip_gradient': 0.3}),
-]
+OPTIONS = cases('optimizers')['host']
 
 
 def trained(name, options, steps=3):

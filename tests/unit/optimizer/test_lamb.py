@@ -4,6 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import make_parameters, set_gradient
+from json_files import cases
 from mxnet import gluon
 from mxnet.optimizer import LAMB as Theirs
 
@@ -76,14 +77,7 @@ def run(optimizer, weights, all_grads):
     return [array.asnumpy() for array in arrays]
 
 
-OPTIONS = [
-    {},
-    {'bias_correction': False},
-    {'beta1': 0.8, 'beta2': 0.99, 'epsilon': 1e-3},
-    {'lower_bound': 3.0},
-    {'upper_bound': 2.0},
-    {'rescale_grad': 0.25, 'clip_gradient': 0.02},
-]
+OPTIONS = cases('optimizers')['lamb']
 
 
 @pytest.mark.parametrize('options', OPTIONS, ids=str)

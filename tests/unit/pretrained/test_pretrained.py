@@ -6,6 +6,7 @@ import sys
 import gluonnlp
 import pytest
 from gluonnlp.vocab import BERTVocab
+from json_files import cases
 from loopback import LoopbackServer, Resource, zip_of
 from mxnet.gluon.model_zoo import model_store
 from refusals import refuses
@@ -284,14 +285,7 @@ def test_bert_has_all_that_gluonnlp_lists(bert_entries):
         assert entry.do_lower_case == entry.dataset.endswith(('uncased', '_v2'))
 
 
-ALIASES = [
-    ('bert_12_768_12', 'bert_12_768_12', 'book_corpus_wiki_en_uncased'),
-    ('bert_12_768_12_clinicalbert', 'bert_12_768_12', 'clinicalbert_uncased'),
-    ('google-bert/bert-base-cased', 'bert_12_768_12', 'book_corpus_wiki_en_cased'),
-    ('bert-base-chinese', 'bert_12_768_12', 'wiki_cn_cased'),
-    ('bert-large-uncased', 'bert_24_1024_16', 'book_corpus_wiki_en_uncased'),
-    ('all-MiniLM-L6-v2', 'bert_6_384_12', 'all_minilm_l6_v2'),
-]
+ALIASES = cases('pretrained')['ALIASES']
 
 
 @pytest.mark.parametrize('name, model, dataset', ALIASES)

@@ -4,6 +4,7 @@ import json
 import logging
 
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.opening import locate
@@ -42,15 +43,7 @@ def folder(tmp_path):
     return make
 
 
-MATCHING = [
-    ({'finetuning_task': 'MRPC', **TWO}, 'MRPC'),
-    ({'finetuning_task': 'text-classification', **TWO}, 'MRPC'),
-    ({'finetuning_task': 'STS-B'}, 'STS-B'),
-    ({'finetuning_task': 'stsb', **named('LABEL_0')}, 'STS-B'),
-    ({'finetuning_task': 'custom', **TWO}, 'MRPC'),
-    ({'finetuning_task': 'mnli', **named(*NLI_OF_GLUONNLP)}, 'XNLI'),
-    (named('LABEL_0', 'LABEL_1'), 'MRPC'),  # digits are positions
-]
+MATCHING = cases('labels')['MATCHING']
 
 
 @pytest.mark.parametrize('config, task', MATCHING)
@@ -60,17 +53,7 @@ def test_taken_without_a_word(folder, config, task, caplog):
     assert not caplog.records
 
 
-REFUSED = [
-    ({'finetuning_task': 'STS-B'}, 'MRPC'),
-    ({'finetuning_task': 'MRPC', **TWO}, 'STS-B'),
-    ({'finetuning_task': 'MRPC', **TWO}, 'RTE'),
-    ({'finetuning_task': 'swag'}, 'STS-B'),
-    (NUMBERED, 'MRPC'),
-    (named('no', 'yes'), 'RTE'),
-    (named('LABEL_0'), 'RTE'),
-    (named('entailment', 'Entailment'), 'RTE'),
-    ({'finetuning_task': 'x', 'id2label': {'1': 'no', '2': 'yes'}}, 'MRPC'),
-]
+REFUSED = cases('labels')['REFUSED']
 
 
 @pytest.mark.parametrize('config, task', REFUSED)

@@ -85,12 +85,3 @@ def test_an_extension_is_not_predicted_again():
         np.testing.assert_array_equal(other.words.asnumpy()[:, shown_again:], one.words.asnumpy())
         assert one.count == other.count
     assert extended[1].words.asnumpy()[0].tolist() == list(range(1, 8))
-
-
-@pytest.mark.parametrize('start', [0, 1, 2])
-def test_an_epoch_can_be_begun_anywhere(start):
-    streams = StreamLoader(np.arange(23), 2, 4, 3)
-    whole = [batch.words.asnumpy().tolist() for batch in streams.epoch(1)]
-    rest = [batch.words.asnumpy().tolist() for batch in streams.epoch(1, start)]
-    assert rest == whole[start:] and len(whole) > 2
-    assert next(streams.epoch(0, start)).is_first == (start == 0)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from json_files import cases
 from refusals import refuses
 from tiny import SPECIAL
 from toy_data import STORIES
@@ -186,15 +187,7 @@ def test_the_same_examples_are_held_out():
     assert kept and held and not kept & held
 
 
-LONG = [
-    (9, '1234', '56', '1234|56'),
-    (8, '1234', '56', '123|56'),
-    (7, '1234', '56', '12|56'),
-    (6, '1234', '56', '12|5'),
-    (5, '1234', '56', '1|5'),
-    (9, '12345', '56789', '123|567'),  # half of the room for each
-    (9, '12', '56789', '12|5678'),
-]
+LONG = cases('choices')['LONG']
 
 
 @pytest.mark.parametrize('max_len, context, ending, expected', LONG)

@@ -4,18 +4,13 @@ import json
 
 import pytest
 import tiny_models
+from json_files import cases
 
 import bert
 from model_zoo import finetune
 
 TEXTS = ['the cat', 'a dog', 'good film', 'bad film']
-EARLIER = {
-    'problem_type': 'multi_label_classification',
-    'text_pairs': True,
-    'task_specific_params': {'summarization': {'max_length': 9}},
-    'sentence_transformers': {'activation_fn': 'torch.nn.modules.linear.Identity'},
-    'sbert_ce_default_activation_function': 'torch.nn.modules.linear.Identity',
-}
+EARLIER = cases('classification')['EARLIER']
 
 
 @pytest.fixture(scope='module')

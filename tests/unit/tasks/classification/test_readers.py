@@ -4,6 +4,7 @@ import logging
 
 import pytest
 from gluonnlp.data import classification
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.errors import InputError, UnknownNameError
@@ -16,18 +17,9 @@ from model_zoo.tasks.classification_data import (
     read_examples,
 )
 
-MNLI = (
-    'index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse '
-    'sentence2_parse sentence1 sentence2'
-)
 STSB = 'index genre filename year old_index source1 source2 sentence1 sentence2'
 XNLI = 'language gold_label sentence1_binary_parse sentence1 sentence2 promptID'
 MRPC = '#1 ID | #2 ID | #1 String | #2 String'
-QQP = 'question1 | question2'
-PAIR = 'index sentence1 sentence2'
-FIVE = 'label1 label2 label3 label4 label5 gold_label'
-ROW = '0 | 1 | 2 | g | x | x | x | x | a | b'  # of MNLI
-FIVE_ROW = f'{ROW} | 1 | 2 | 3 | 4 | 5 | neutral'
 
 
 def tsv(*rows):
@@ -44,35 +36,7 @@ def read(folder, task, content, segment='train', name=None):
 
 
 #: task, segment, columns, a row of the texts a and b, its number and its label
-LAYOUTS = [
-    ('MRPC', 'test', f'index | {MRPC}', '12 | 7 | 8 | a | b', '12', None),
-    ('QQP', 'dev', f'id | qid1 | qid2 | {QQP} | is_duplicate', '9 | 3 | 4 | a | b | 0', '0', '0'),
-    ('QQP', 'test', f'id | {QQP}', '7 | a | b', '7', None),
-    ('QNLI', 'train', 'index question sentence label', '5 | a | b | entailment', '0', 'entailment'),
-    ('QNLI', 'test', 'index question sentence', '5 | a | b', '5', None),
-    ('RTE', 'dev', f'{PAIR} label', '0 | a | b | not_entailment', '0', 'not_entailment'),
-    ('STS-B', 'train', f'{STSB} score', '0 | g | f | y | i | n | n | a | b | 3.800', '0', 3.8),
-    ('STS-B', 'test', STSB, '4 | g | f | y | i | n | n | a | b', '4', None),
-    ('CoLA', 'dev', None, 'gj04 | 0 | * | a', '0', '0'),
-    ('CoLA', 'test', 'index sentence', '3 | a', '3', None),
-    ('MNLI', 'train', f'{MNLI} label1 gold_label', f'{ROW} | l | neutral', '0', 'neutral'),
-    ('MNLI', 'dev_mismatched', f'{MNLI} {FIVE}', FIVE_ROW, '0', 'neutral'),
-    ('MNLI', 'test_matched', MNLI, ROW.replace('0', '31', 1), '31', None),
-    ('WNLI', 'train', f'{PAIR} label', '0 | a | b | 1', '0', '1'),
-    ('SST-2', 'train', 'sentence label', 'a  | 1', '0', '1'),
-    ('SST', 'test', 'index sentence', '8 | a', '8', None),
-    ('XNLI', 'dev', 'text_a text_b label', 'a | b | contradictory', '0', 'contradiction'),
-    ('XNLI', 'train', 'premise hypo label', 'a | b | contradictory', '0', 'contradiction'),
-    ('LCQMC', 'dev', None, 'a | b | 1', '0', '1'),
-    ('LCQMC', 'dev', 'text_a text_b label', 'a | b | 1', '0', '1'),
-    ('LCQMC', 'test', None, 'a | b | 0', '0', None),  # test labels aren't read
-    ('LCQMC', 'test', None, 'a | b', '0', None),
-    ('LCQMC', 'test', None, 'a | b | ?', '0', None),
-    ('ChnSentiCorp', 'train', None, 'a | positive', '0', '1'),
-    ('ChnSentiCorp', 'train', 'label text_a', '0 | a', '0', '0'),
-    ('ChnSentiCorp', 'test', 'qid label text_a', '0 | ? | a', '0', None),
-    ('ChnSentiCorp', 'test', None, 'a', '0', None),
-]
+LAYOUTS = cases('classification')['LAYOUTS']
 
 
 @pytest.mark.parametrize(('task', 'segment', 'columns', 'row', 'guid', 'label'), LAYOUTS)
@@ -176,15 +140,7 @@ def test_inferred_labels_are_sorted_by_number(tmp_path):
     assert infer_labels(custom(tmp_path, content, ['t'], 'y')).labels == ('-1', '9', '10')
 
 
-BAD_CUSTOM = [
-    ('t\ty\na\t1\nb\t1\n', (['t'], 'y'), 'mine.tsv'),
-    ('t\ty\na\t1.5\nb\t2.5\n', (['t'], 'y'), "'1.5'"),
-    (tsv('t y', *(f'a word{n}' for n in range(60))), (['t'], 'y'), "'word0'"),
-    ('t\ty\na\t1\nb\t0\nc\t1\n', ([0], 1), "'y'"),
-    ('t\ty\na\t1\nb\t\n', (['t'], 'z'), "'z'"),
-    ('a b\t1\tx\nc\t0\n', ([0], 1), 'line 2'),
-    ('a\t1\n', ([0], 5), 'line 1'),
-]
+BAD_CUSTOM = cases('classification')['BAD_CUSTOM']
 
 
 @pytest.mark.parametrize('content, columns, place', BAD_CUSTOM)

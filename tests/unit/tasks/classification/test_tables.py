@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.records import class_names, find_splits
@@ -70,14 +71,7 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         read_examples(task_of(tmp_path / 'none'))
 
 
-BAD = [
-    ('a.tsv', 'first\tsecond\tlabel\na\tb\tpos\na\tb\t \n', 'a.tsv, line 3'),
-    ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4'),
-    ('a.tsv', 'first,second,label\na,b,pos\n', '.csv'),
-    ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1'),
-    ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'first'),
-    ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2'),
-]
+BAD = cases('classification')['BAD_TABLES']
 
 
 @pytest.mark.parametrize('name, content, place', BAD)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 from gluonnlp.data import classification
+from json_files import cases
 from refusals import refuses
 from sklearn import metrics
 
@@ -144,17 +145,7 @@ def test_scores_are_those_of_scikit_learn_on_odd_sets():
         assert np.mean([row['f1'] for row in rows]) == pytest.approx(found['macro_f1'])
 
 
-DEGENERATE = [
-    ('MRPC', [0, 0, 0], [0, 0, 0], {'accuracy': 1, 'f1': 0}),
-    ('MRPC', [1, 1], [0, 0], {'accuracy': 0, 'f1': 0}),
-    ('MRPC', [1, 1], [1, 1], {'accuracy': 1, 'f1': 1}),
-    ('MNLI', [1, 0, 2, 0], [1, 0, 2, 2], {'accuracy': 0.75}),
-    ('CoLA', [1, 0, 1], [1, 1, 1], {'matthews': 0, 'accuracy': 2 / 3}),
-    ('CoLA', [1], [1], {'matthews': 0, 'accuracy': 1}),
-    ('STS-B', [1, 2, 3], [0.5, 0.5, 0.5], {'pearson': 0, 'spearman': 0}),
-    ('STS-B', [2, 2, 2], [1, 2, 3], {'pearson': 0, 'spearman': 0}),
-    ('STS-B', [2], [3], {'pearson': 0, 'spearman': 0}),
-]
+DEGENERATE = cases('classification')['DEGENERATE']
 
 
 @pytest.mark.parametrize('name, labels, predictions, expected', DEGENERATE)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.tasks.pretraining.files import read_shard, write_epoch
@@ -13,13 +14,7 @@ from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 LENGTH, MASKS = 32, 6
 #: as that program's pregenerate_training_data.py writes a line
-LINE = {
-    'tokens': ['[CLS]', 'the', 'rain', '[SEP]', 'the', '[MASK]', '[SEP]'],
-    'segment_ids': [0, 0, 0, 0, 1, 1, 1],
-    'is_random_next': True,
-    'masked_lm_positions': [5],
-    'masked_lm_labels': ['the'],
-}
+LINE = cases('pretraining')['LINE']
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 
 from model_zoo.tasks.pretraining.files import Samples, read_shard
 from model_zoo.tasks.pretraining.loaders import PretrainingLoader, make_batch
@@ -13,14 +14,7 @@ from model_zoo.tasks.pretraining.text import SampleOptions
 
 OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
 FILES, TYPES = 5, {np.int32, np.float32}
-KINDS = {
-    'plain': {},
-    'buckets': {'num_buckets': 4},
-    'tokens': {'num_buckets': 4, 'use_avg_len': True},
-    'in order': {'shuffle': False},
-    'buckets in order': {'num_buckets': 3, 'shuffle': False, 'circle_length': 1},
-    'all at once': {'num_buckets': 2, 'circle_length': 9},
-}
+KINDS = cases('pretraining')['KINDS']
 
 
 def arrays(batch):

@@ -5,23 +5,16 @@ import pathlib
 import numpy as np
 import pytest
 from refusals import refuses
+from toy_data import make_samples
 
 from model_zoo.checkpoint.tensorflow_file import masked_crc32c
-from model_zoo.tasks.pretraining.files import Samples, read_lengths, read_shard, write_tfrecords
+from model_zoo.tasks.pretraining.files import read_lengths, read_shard, write_tfrecords
 
 
 @pytest.fixture(scope='module')
 def samples():
     """Nine of them, with ids of one to three bytes."""
-    rng = np.random.default_rng(3)
-    lengths = rng.integers(5, 17, 9).astype(np.int32)
-    inside = np.arange(16) < lengths[:, None]
-    ids = rng.choice([7, 127, 128, 16383, 16384, 30521], (9, 16)) * inside
-    weights = (np.arange(4) < rng.integers(1, 5, 9)[:, None]).astype(np.float32)
-    types = (np.arange(16) > 3) * inside
-    places, masked = (rng.integers(*ends, (9, 4)) * weights for ends in ((1, 5), (0, 30522)))
-    whole = (each.astype(np.int32) for each in (ids, types, places, masked))
-    return Samples(*whole, weights, rng.integers(0, 2, 9).astype(np.int32), lengths)
+    return make_samples(9, 3, 30000, 16, 4)
 
 
 @pytest.fixture

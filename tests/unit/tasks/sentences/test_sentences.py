@@ -5,6 +5,7 @@ import math
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.app.evaluator import Evaluator
@@ -33,15 +34,7 @@ def test_rows_without_a_text_are_skipped_and_counted(caplog):
 TWO = 'sentence1\tsentence2'
 
 
-BAD = [
-    (f'{TWO}\n', {}, 'a.tsv'),
-    ('one\ttwo\na\tb\n', {}, 'one, two'),
-    (f'{TWO}\na\t \n', {}, 'line 2'),
-    (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
-    (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
-    (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
-    ('a\n', {'text_columns': ['a']}, 'text_columns'),
-]
+BAD = cases('sentences')['BAD']
 
 
 @pytest.mark.parametrize('text, options, place', BAD)

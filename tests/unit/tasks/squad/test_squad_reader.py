@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.tasks.settings import SquadSettings
@@ -65,19 +66,7 @@ def at(answer, start):
     return make(answers=[{'text': answer, 'answer_start': start}])
 
 
-BAD = [
-    ({}, 'data'),
-    ({'data': 3}, 'data'),
-    ({'data': [{'paragraphs': [{'qas': []}]}]}, 'context'),
-    ({'data': [{'paragraphs': [{'context': ''}]}]}, 'qas'),
-    ({'data': []}, 'squad.json'),
-    (make(id=1.5), 'id'),
-    (make(question=None), 'question'),
-    (make(answers=[{'answer_start': 0}]), 'text'),
-    (make(is_impossible='no'), 'is_impossible'),
-    (make(answers=[], is_impossible=True), 'x1'),
-    ({'data': 2 * make()['data']}, 'x1'),  # an id twice
-]
+BAD = cases('squad')['BAD']
 
 
 @pytest.mark.parametrize('content, field', BAD)

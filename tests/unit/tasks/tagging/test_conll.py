@@ -1,6 +1,7 @@
 """CoNLL files are read, and written back with a column more."""
 
 import pytest
+from json_files import cases
 from refusals import refuses
 
 from model_zoo.tasks.tagging import Sentence, read_conll, write_conll
@@ -55,13 +56,7 @@ def test_spaces_within_words(tmp_path):
     assert sentence.labels == ('N', 'N', 'A')
 
 
-BAD = [
-    ('', (0, -1), 'in.txt'),
-    ('a x\nb\n', (0, -1), 'in.txt, line 2'),
-    ('a x\n', (0, 2), 'line 1'),
-    ('a x\n', (1, -1), 'line 1'),
-    ('a\tx\nb\t\n', (0, 1), 'line 2'),
-]
+BAD = cases('conll')['BAD']
 
 
 @pytest.mark.parametrize('text, columns, place', BAD)
