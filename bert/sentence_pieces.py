@@ -54,8 +54,11 @@ def unigrams(processor, tokens, before=(), after=()):
     trainer, normalizer = (read_message(message.get(field, [b''])[0]) for field in fields)
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
         raise InputError('the SentencePiece model must be of unigrams, without bytes as pieces')
-    special = {n for n in range(len(pieces)) if processor.IsControl(n) or processor.IsUnknown(n)}
-    scores = {p: processor.GetScore(n) for n, p in enumerate(pieces) if n not in special}
+    scores = {
+        piece: processor.GetScore(number)
+        for number, piece in enumerate(pieces)
+        if not (processor.IsControl(number) or processor.IsUnknown(number))
+    }
     unscored = [pair for pair in zip(pieces, message.get(_PIECES, ())) if scores.get(pair[0]) == 0]
     own = [p for p, content in unscored if read_message(content).get(_TYPE) == [_USER_DEFINED]]
     defined = [AddedToken(piece, normalized=False) for piece in own]

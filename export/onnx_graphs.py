@@ -189,8 +189,11 @@ def _language_model(block):
 def _past_shapes(config, rows):
     """Return the shapes of the keys and values before the first token, by the inputs' names."""
     heads = [len(config.kept_heads(layer)) for layer in range(config.num_layers)]
-    sizes = {layer: (rows, count, 0, config.head_size) for layer, count in enumerate(heads)}
-    return {f'past_key_values.{n}.{part}': sizes[n] for n in sizes for part in ('key', 'value')}
+    return {
+        f'past_key_values.{layer}.{part}': (rows, count, 0, config.head_size)
+        for layer, count in enumerate(heads)
+        for part in ('key', 'value')
+    }
 
 
 def _compare_steps(block, run):

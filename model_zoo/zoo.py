@@ -47,7 +47,9 @@ def list_models(pattern=None, pretrained=None):
     load_families()
     with_weights = {name for entry in list_pretrained() for name in (entry.model, *entry.names)}
     names = fnmatch.filter(_BUILDERS, '*' if pattern is None else pattern)
-    return sorted(n for n in names if pretrained is None or (n in with_weights) == pretrained)
+    return sorted(
+        name for name in names if pretrained is None or (name in with_weights) == pretrained
+    )
 
 
 def get_model(

@@ -27,8 +27,10 @@ def engine_forward(engine):
             arrays = [array.reshape(-1, *array.shape[2:]) for array in arrays]
         outputs = [mx.nd.array(output) for output in engine.run(*arrays)]
         if len(shape) == 2:  # a number for each choice, a vector for each sentence
-            shapes = {len(arrays[0]): shape}
-            outputs = [each.reshape(shapes.get(each.size, (*shape, -1))) for each in outputs]
+            outputs = [
+                output.reshape(shape if output.size == len(arrays[0]) else (*shape, -1))
+                for output in outputs
+            ]
         return outputs[0] if len(outputs) == 1 else outputs
 
     return forward

@@ -105,7 +105,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         texts = _texts(X)
         result = np.zeros((len(texts), len(self.classes_)))
-        inputs = [{'text': row[0], 'text_pair': row[1]} if row[1:] else row[0] for row in texts]
+        inputs = [
+            {'text': row[0], 'text_pair': row[1]} if len(row) == 2 else row[0] for row in texts
+        ]
         for row, scores in zip(result, self.model_(inputs, top_k=None)):
             for score in scores:
                 row[int(score['label'])] = score['score']

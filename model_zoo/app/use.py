@@ -63,7 +63,10 @@ def _labelled(classifier, given, all_scores, taken):
         for each in chunk:
             if each.is_blank and empty is None:
                 usual = next(results_of(classifier, ['-'], all_scores)).items()
-                empty = {n: Scores.fromkeys(v) if isinstance(v, dict) else None for n, v in usual}
+                empty = {
+                    name: Scores.fromkeys(value) if isinstance(value, dict) else None
+                    for name, value in usual
+                }
             result = empty if each.is_blank else next(results)
             taken.update(each.columns)
             named = {free(name): value for name, value in result.items()}

@@ -116,8 +116,10 @@ def from_bfloat16(bits):
 
 def as_weights(tensors):
     """Convert float16 tensors to float32, the type that blocks compute with."""
-    halves = {name for name, array in tensors.items() if array.dtype == np.float16}
-    return {**tensors, **{name: tensors[name].astype(np.float32) for name in halves}}
+    return {
+        name: array.astype(np.float32) if array.dtype == np.float16 else array
+        for name, array in tensors.items()
+    }
 
 
 def plain_arrays(state_dict):

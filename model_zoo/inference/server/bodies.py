@@ -33,7 +33,11 @@ class Body(Fields):
     def read(cls, values, noun='field'):
         if isinstance(values, dict):
             ignored = cls.neutral.items()
-            values = {n: v for n, v in values.items() if v is not None and (n, v) not in ignored}
+            values = {
+                name: value
+                for name, value in values.items()
+                if value is not None and (name, value) not in ignored
+            }
         return super().read(values, noun)
 
     @classmethod
