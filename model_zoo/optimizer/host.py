@@ -39,9 +39,12 @@ class Step(NamedTuple):
 
 def are_on_host(arrays):
     """Return whether all arrays are dense, of float32, and in the host's memory."""
-    dense = [each for each in arrays if each.dtype == np.float32 and each.stype == 'default']
-    on_gpu = any(each.context.device_type == 'gpu' for each in arrays)
-    return len(dense) == len(arrays) and not on_gpu
+    return all(
+        array.context.device_type != 'gpu'
+        and array.dtype == np.float32
+        and array.stype == 'default'
+        for array in arrays
+    )
 
 
 def sums_of_squares(arrays):
@@ -100,8 +103,9 @@ def update_by_lamb(updates, betas, bound=None, lower_bound=-math.inf, upper_boun
 
     groups = _usable(updates)
     _in_threads(direct, groups)
-    sides = ([arrays[side] for arrays, _ in groups] for side in (0, 1))
-    weights, directions = (map(math.sqrt, _sums_of_squares(arrays)) for arrays in sides)
+    weights, directions = (
+        map(math.sqrt, _sums_of_squares([arrays[side] for arrays, _ in groups])) for side in (0, 1)
+    )
     moves = []
     for (arrays, (_, step)), weight, direction in zip(groups, weights, directions):
         weight = min(max(weight, lower_bound), upper_bound)
@@ -113,8 +117,11 @@ def update_by_lamb(updates, betas, bound=None, lower_bound=-math.inf, upper_boun
 def _usable(updates):
     """Return the updates of use as (views of the arrays, (scale, step))."""
     mx.nd.waitall()
-    usable = [each for each in updates if each[1] != 0 and math.isfinite(each[1])]
-    return [([_flat(array) for array in arrays], tuple(rest)) for arrays, *rest in usable]
+    return [
+        ([_flat(array) for array in arrays], (scale, step))
+        for arrays, scale, step in updates
+        if scale != 0 and math.isfinite(scale)
+    ]
 
 
 def _update_moments(grad, moments, scale, betas, bound, first, second):
@@ -163,10 +170,11 @@ def _in_threads(function, groups):
 
     `groups` are (arrays of one size, option), and `spare` two arrays of the thread.
     """
-    pieces = []
-    for arrays, option in groups:
-        for start in range(0, arrays[0].size, _PIECE):
-            pieces.append(([array[start : start + _PIECE] for array in arrays], option))
+    pieces = [
+        ([array[start : start + _PIECE] for array in arrays], option)
+        for arrays, option in groups
+        for start in range(0, arrays[0].size, _PIECE)
+    ]
     results, waiting = [None] * len(pieces), iter([*enumerate(pieces)])
     numbers = sum(arrays[0].size for arrays, _ in groups)
     count = min(used_processors(), numbers // _LEAST)
