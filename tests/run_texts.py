@@ -17,6 +17,7 @@ import pytest
 FIXTURE = pathlib.Path(__file__).parent / 'fixtures' / 'run_texts.json'
 #: differs between machines and runs
 _TIMES = re.compile(r'\b(\d+:\d\d:\d\d |ETA \S+|[\d.,]+ (\w+(/s| per second)|s\b|MB))')
+_UNSTABLE = re.compile(r'(warning: |next: |Versions: |\$ |.*\bpython \d|.*\d of \d+ \w+,$)')
 _THRESHOLD = re.compile(r'(thresh(?:old)?"?:? )-?[\d.]+')
 _NUMBER = re.compile(r'(?<!lr=)(?<!\d)-?\d+\.\d+(?:e[-+]\d+)?|\d+e-\d+|\bnan\b')
 
@@ -58,7 +59,7 @@ def texts_of(folder, data, log):
         if 'Epoch 1 ' not in line:  # training multiplies what processors round differently
             line = re.sub(r'\b(loss|grad_norm)=\S+', '', line)
         line = ' '.join(_TIMES.sub('', line).split())
-        if line and not re.match(r'(warning: |next: |Versions: |\$ |.*\bpython \d)', line):
+        if line and not _UNSTABLE.match(line):
             found.append(line)
     return found
 
