@@ -132,8 +132,8 @@ def encode(tokenizer, task, row):
     """Return a row of a task for transformers, without its label."""
     texts = {'token-classification': row[:1], 'question-answering': row[:2], 'fill-mask': [row]}
     texts = texts.get(task, ([row[0]] * 2, row[1]))
-    is_words = task == 'token-classification'
-    return tokenizer(*texts, truncation=True, max_length=LENGTH, is_split_into_words=is_words)
+    options = {'padding': task == 'multiple-choice', 'truncation': True, 'max_length': LENGTH}
+    return tokenizer(*texts, **options, is_split_into_words=task == 'token-classification')
 
 
 def encode_labelled(tokenizer, task, row, labels):
@@ -141,7 +141,9 @@ def encode_labelled(tokenizer, task, row, labels):
     if task == 'token-classification':  # of a word's first piece
         found['labels'] = [-100] * len(found['input_ids'])
         for number, tag in enumerate(row[1]):
-            found['labels'][found.word_to_tokens(number).start] = labels.index(tag)
+            pieces = found.word_to_tokens(number)  # None where the text was cut
+            if pieces:
+                found['labels'][pieces.start] = labels.index(tag)
     elif task == 'multiple-choice':
         found['labels'] = row[2]
     elif task == 'question-answering':  # without an answer both are 0
@@ -157,7 +159,8 @@ def decode(task, row, found, outputs, labels, has_none):
         return int(outputs.logits.argmax())
     if task == 'token-classification':
         best = outputs.logits[0].argmax(-1)
-        return [labels[best[found.word_to_tokens(word).start]] for word in range(len(row[0]))]
+        pieces = map(found.word_to_tokens, range(len(row[0])))
+        return [labels[best[each.start]] if each else 'O' for each in pieces]
     scores = outputs.start_logits[0][:, None].numpy() + outputs.end_logits[0].numpy()
     in_text = np.array(found.sequence_ids()) == 1
     allowed = np.triu(np.tril(in_text[:, None] & in_text, 29))
@@ -198,6 +201,7 @@ def train_encoder(train, test, seed, folder):
     """Train as transformers' Trainer does, by a subclass of it; returns the cosines."""
     import datasets
     import sentence_transformers
+    from sentence_transformers.losses import CosineSimilarityLoss
 
     model, highest = sentence_transformers.SentenceTransformer(folder), max(r[2] for r in train)
     rows = datasets.Dataset.from_list(
@@ -207,7 +211,7 @@ def train_encoder(train, test, seed, folder):
         options = sentence_transformers.SentenceTransformerTrainingArguments(
             output, seed=seed, report_to=[], save_strategy='no'
         )
-        loss = sentence_transformers.losses.CosineSimilarityLoss(model)
+        loss = CosineSimilarityLoss(model)
         trainer = sentence_transformers.SentenceTransformerTrainer
         trainer(model, options, train_dataset=rows, loss=loss).train()
     vectors = (model.encode([row[side] for row in test]) for side in (0, 1))
