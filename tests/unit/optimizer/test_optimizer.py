@@ -5,7 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import make_parameters, set_gradient
+from arrays import make_parameters, set_gradient, stored
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -23,8 +23,7 @@ NAMES = {'lr': 'learning_rate', 'b1': 'beta1', 'b2': 'beta2', 'e': 'epsilon', 'w
 def expected(request):
     fixtures = request.getfixturevalue('fixtures')
     content = json.loads((fixtures / 'optimizer_expected.json').read_text())
-    with np.load(fixtures / 'optimizer_runs.npz') as arrays:
-        content['arrays'] = dict(arrays)
+    content['arrays'] = stored(fixtures / 'optimizer_runs.npz')
     return content
 
 
