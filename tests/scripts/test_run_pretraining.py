@@ -8,11 +8,10 @@ import pytest
 from arrays import assert_equal
 from contract import interrupt
 from refusals import refuses
-from script_runs import SCRIPTS, assert_same_model, read_json, refusal, run, without
+from script_runs import SCRIPTS, assert_same_model, parameters, read_json, refusal, run, without
 from toy_data import COUNTED, LENGTH, MASKS, PRETRAINED, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
-from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import SUMS, write_sums
 from model_zoo.tasks.pretraining.files import write_shard
 from model_zoo.tokenization.vocab import load_vocab
@@ -35,11 +34,6 @@ def arguments(data, tmp_path):
         *('--vocab_file', str(data / 'vocab.txt'), *PRETRAINED, '--lr', '1e-2'),
         *('--batch_size', '8', '--output_dir', str(tmp_path / 'ckpt'), *map(str, more)),
     ]
-
-
-def final_model(folder):
-    """The parameters that a run has left, by name."""
-    return read_tensors(os.path.join(folder, 'model', 'model.safetensors'))[0]
 
 
 def checkpoints(folder):
@@ -170,10 +164,10 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
     argv = arguments('--num_steps', 4, '--warmup_ratio', 0)
     assert run(script, *argv) == 0
     folder = tmp_path / 'ckpt'
-    phase1 = final_model(folder)
+    phase1 = parameters(folder / 'model' / 'model.safetensors')
     phase2 = [*argv, '--phase2', '--phase1_num_steps', '4', '--lr', '0', '--num_steps', '3']
     assert run(script, *phase2) == 0
-    assert_equal(final_model(folder), phase1)
+    assert_equal(parameters(folder / 'model' / 'model.safetensors'), phase1)
     state = json.loads(next((folder / 'checkpoints_phase2').glob('*/state.json')).read_text())
     assert state['state']['step'] == 3
     assert state['update_counts']['num_update'] == 7  # of the optimizer, whose moments go on

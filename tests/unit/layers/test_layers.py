@@ -11,11 +11,6 @@ from scipy.special import erf, log_softmax
 from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.layers.losses import span_cross_entropy
 
-
-def random(*shape):
-    return np.random.randn(*shape).astype('float32')
-
-
 # -- activations --------------------------------------------------------------------------------
 
 FORMULAS = {
@@ -50,7 +45,7 @@ def test_activations(name):
 
 @pytest.mark.parametrize('padded', [False, True])
 def test_span_cross_entropy(padded):
-    scores = random(5, 6) * 3
+    scores = np.random.randn(5, 6).astype('float32') * 3
     positions = np.array([0, 5, 6, -1, 2])  # 6 is outside
     lengths = np.array([3, 6, 4, 5, 3]) if padded else np.full(5, 6)
     kept = np.where(np.arange(6) < lengths[:, None], scores, -np.inf)
