@@ -117,7 +117,7 @@ class BertEmbedding:
         tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
         where = {'dataset_name': dataset_name, 'root': root, 'vocab': tokenizer is None}
         where['weights'] = params_path or True
-        located = locate(self._name, **where, like='bert', exported=True)
+        located = locate(self._name, **where, expected_family='bert', exported=True)
         base = located.family.base
         opened = open_model(located, base, tokenizer=tokenizer, ctx=self.ctx, use_pooler=False)
         self.bert, self.tokenizer, _ = opened

@@ -371,7 +371,7 @@ class Task:
         UnknownNameError.check('score', leading, scores)
         return scores[leading], report
 
-    def settle(self, model, report):
+    def finalize(self, model, report):
         """Make a model final whose epoch is the result; `report` has the epoch's scores by set."""
 
     @property
@@ -421,8 +421,8 @@ class Task:
             **target.report(labels, outputs),
         )
 
-    def stored(self, model):
-        """Return a context in which the model has the parameters that files get."""
+    def as_saved(self, model):
+        """Return a context in which the model has the parameters that are written to files."""
         return contextlib.nullcontext()
 
     def save(self, folder, model, tokenizer, **options):

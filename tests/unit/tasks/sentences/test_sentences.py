@@ -125,4 +125,6 @@ def test_correlations_and_similarities(tmp_path):
     lines = (tmp_path / 'test_similarities.tsv').read_text().splitlines()
     assert lines[0] == 'index\tsimilarity' and len(lines) == 5
     assert float(lines[1].split('\t')[1]) == pytest.approx(np.cos(0.1), abs=1e-6)
-    assert evaluator('scored', examples, vectors)[1].predict(str(tmp_path)) == ['dev_similarities.tsv']
+    assert evaluator('scored', examples, vectors)[1].predict(str(tmp_path)) == [
+        'dev_similarities.tsv'
+    ]
