@@ -86,9 +86,9 @@ _RARE = ('pretraining', 'next_sentence')
 def add_family(name, base, *tokenizers, heads=TASKS, backbone=None):
     """Register a variant as a `Family` for BERT's scripts and embedding, and its models.
 
-    The heads are those of the base's module. For a task of which it has none, a head is made like
-    the one in `heads`, a dict of tasks and heads; it has the first base of `base`, too. Heads get
-    the attribute with the backbone, `backbone` or the family's name. The module gets what is made,
+    The family has the heads of the base's module. For other tasks of `heads`, a dict of tasks and
+    heads, a head like the given one is made; it has the first base of `base`, too. Heads get the
+    attribute with the backbone, `backbone` or the family's name. The module gets what is made,
     and ``__all__``.
     """
     module = sys.modules[base.__module__]

@@ -63,7 +63,7 @@ class BertEmbedding:
         folder, else the data set's.
     max_seq_length : int, optional
         Number of pieces, including [CLS] and [SEP], from which on a sentence counts as long; by
-        default the folder's: that of sentence-transformers, else the tokenizer's.
+        default the folder's limit: sentence-transformers', else the tokenizer's.
     batch_size : int
         Maximum number of sentences per batch. Batches of long sentences are smaller, to save
         memory.

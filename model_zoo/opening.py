@@ -60,7 +60,7 @@ class Located:
 
     @property
     def fields(self):
-        """Fields of the configuration; empty if there is none."""
+        """Fields of the configuration; empty without a configuration."""
         return self.files.fields
 
     @property
@@ -265,7 +265,7 @@ def open_model(
     PretrainedNotFoundError
         If no source has the files.
     CheckpointError
-        If the weights are damaged, of another family, or don't fit.
+        If the weights are damaged, belong to another family, or don't fit.
     InputError
         If a folder lacks a file, or the vocabulary doesn't fit.
 

@@ -294,7 +294,8 @@ class Trainer(Callback):
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
         callbacks, kept = [self, *self._callbacks], self._is_kept
-        name = 'checkpoints_phase2' if settings.phase2 else 'checkpoints'  # with steps of its own
+        # the second phase counts its steps anew
+        name = 'checkpoints_phase2' if settings.phase2 else 'checkpoints'
         if settings.profile and task.workers.rank == 0:
             callbacks.append(Profiler(settings.profile))
         if settings.tensorboard and task.workers.rank == 0:

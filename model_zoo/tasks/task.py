@@ -66,7 +66,7 @@ class Task:
         The trained model's task in `model_zoo.pipeline`.
     command, call : str
         A command that uses the trained model, with ``{folder}`` in its place, and an argument of
-        its pipeline in Python; ``{mask}`` is the model's mask token. Empty if there is none.
+        its pipeline in Python; ``{mask}`` is the model's mask token. Empty without a command.
     labels : list of str or None
         Names of the classes, in the order of their numbers.
     family : str
@@ -267,7 +267,7 @@ class Task:
     # -- 4. `encode` is called for each set
 
     def fit_to_rows(self, count):
-        """Choose the updates for `count` rows to train on, or those of the run that is resumed."""
+        """Choose the updates for `count` rows to train on, or take a resumed run's."""
         if self.fits_rows:
             self.assume(**(self._resumed or fit_to_rows(self.settings, count)))
 
