@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import mxnet as mx
 
 from .errors import CheckpointError, InputError, ZooError, reporting
-from .pretrained import Files, find_files, get_entry, names_files, no_configuration, resolve
-from .pretrained.files import GENERATION_CONFIG
+from .pretrained import find_files, get_entry, names_files, no_configuration, resolve
+from .pretrained.files import GENERATION_CONFIG, Files
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
 from .registry import Family, find_family
