@@ -53,7 +53,7 @@ class ModelChoice:
     @functools.cached_property
     def located(self):
         """The `Located`; nothing large is fetched."""
-        options = {'config': self.config, 'vocab': False, 'like': self._family}
+        options = {'config': self.config, 'vocab': False, 'expected_family': self._family}
         return locate(self.model, dataset_name=self._args.dataset, weights=None, **options)
 
     def block_class(self, task):
