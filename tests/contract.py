@@ -237,7 +237,7 @@ _CASES = [
         lambda data, output: tagging(data, output, '--epochs', 2, '--accumulate', 2),
         13,
         lambda *places: evaluate_folder(*places, '--only_inference', '--max_length', 24),
-        lambda data, folder: ['--label_column', '1'],
+        lambda data, folder: ['--lr', '1e-3'],
         accumulate=2,
     ),
     Case(
