@@ -189,7 +189,6 @@ def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, t
     assert_ended_equal(tmp_path, toy.whole)
 
 
-@of('finetune_classifier', 'train_lm transfo_xl')  # without and with a memory
 def test_two_devices_train_as_one_with_the_optimizer_on_the_cpu(toy, tmp_path, monkeypatch):
     """Two CPUs are what can be tried here of several GPUs."""
     remembers = toy.case.script == 'train_lm' and toy.case.translated  # Transformer-XL
