@@ -14,7 +14,7 @@ from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import leave_out
-from model_zoo.onnx import Quantizer, convert, fuse, save, to_onnx
+from model_zoo.onnx import Quantizer, convert, fuse, save, to_onnx, transpose_shared
 from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG
 from model_zoo.pretrained.labels import label_fields
 from model_zoo.tokenization import Tokenizer
@@ -113,6 +113,8 @@ def export_onnx(
         model, settings = convert(model, precision), None
     else:
         model, settings = quantize_measured(plain, model, measures)
+    if precision != 'int8':
+        transpose_shared(model)
     path = os.path.join(directory, f'{name}.onnx')
     with written_together(directory, f'{name}-', graph_files(name)) as temporary:
         files = save(model, os.path.join(temporary, f'{name}.onnx'))

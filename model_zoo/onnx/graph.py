@@ -1,6 +1,7 @@
 """A symbol's graph as an ONNX graph, and as files."""
 
 import ast
+import collections
 import contextlib
 import copy
 import hashlib
@@ -78,6 +79,24 @@ def _share_weights(model):
     kept = list(first.values())
     del graph.initializer[:]
     graph.initializer.extend(kept)
+
+
+def transpose_shared(model):
+    """Store the matrices that several layers share as dense layers have them, (outputs, inputs).
+
+    OpenVINO turns each matrix of a product around for itself, and would keep a copy for each layer.
+    """
+    from onnx import helper, numpy_helper
+
+    nodes, initializers = model.graph.node, model.graph.initializer
+    products = [node for node in nodes if node.op_type in ('MatMul', 'Attention')]
+    uses = collections.Counter(node.input[1] for node in products)
+    shared = [each for each in initializers if uses[each.name] > 1 and len(each.dims) == 2]
+    for number, weight in enumerate(shared):
+        array = np.ascontiguousarray(numpy_helper.to_array(weight).T)
+        name = f'{weight.name}_shared'
+        nodes.insert(number, helper.make_node('Transpose', [name], [weight.name], name=name))
+        weight.CopyFrom(numpy_helper.from_array(array, name))
 
 
 @contextlib.contextmanager

@@ -2,13 +2,14 @@
 
 import mxnet as mx
 import numpy as np
+import pytest
 import tiny
 from arrays import assert_same
 from refusals import refuses
 from variant_models import MAKERS
 
 import bert
-from export import export_block
+from export import export_block, export_onnx
 from model_zoo.analysis import heads_to_prune
 from model_zoo.registry import get_family
 
@@ -26,6 +27,11 @@ def test_layers_of_a_group_share_their_parameters(tmp_path):
     export_block(six, str(tmp_path), 'six')  # compared with the block
     stored = mx.nd.load(str(tmp_path / 'six-0000.params'))
     assert len(stored) == len(names)
+    onnx = pytest.importorskip('onnx')
+    for optimize in (False, True):  # compared with the block
+        graph = onnx.load(export_onnx(six, str(tmp_path), 'six', optimize)).graph
+        shapes = [tuple(each.dims) for each in graph.initializer if 'ffn_1_weight' in each.name]
+        assert shapes == [(six.config.intermediate_size, six.config.units)]  # not its transpose
 
 
 def test_groups_compute_as_a_model_of_as_many_layers_with_equal_parameters():
