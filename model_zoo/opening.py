@@ -104,8 +104,7 @@ def locate(
     vocab : bool
         Whether the vocabulary is needed.
     expected_family : str, optional
-        Name of the family that the model must be of, or a variant of. It is assumed unless the
-        files name another.
+        Name of the family that the model is taken for, unless its files are of a variant of it.
 
     Returns
     -------
