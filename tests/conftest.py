@@ -18,11 +18,13 @@ from local_s3 import s3_server
 from real_data import shorten_data
 
 import model_zoo  # noqa: F401  sets MXNet's threads before it loads
+from model_zoo import operators
 
 # no test asks the hub but those that set up one of their own
 os.environ['HF_HUB_OFFLINE'] = '1'
 # stored figures are those of MXNet's operators: `ZOO_OPERATORS= make test` takes what was built
 os.environ.setdefault('ZOO_OPERATORS', 'off')
+operators.library()  # before a test takes another home, where none was built
 
 #: megabytes in use after each collection
 KEPT = [0]

@@ -24,7 +24,7 @@ from script_runs import (
     run_python,
 )
 
-from model_zoo import open_model
+from model_zoo import open_model, operators
 from model_zoo.app import trainer as trainer_module
 from model_zoo.app.trainer import Trainer
 
@@ -81,6 +81,8 @@ def test_learns_and_writes_its_files(toy):
 
 def test_says_and_writes_what_it_did_before(toy):
     """The stored lines are written by ``python tests/run_texts.py``."""
+    if operators.library():
+        pytest.skip("the stored lines are with MXNet's operators, which draw other masks")
     expected = read_json(run_texts.FIXTURE.parent, run_texts.FIXTURE.name)
     found = run_texts.texts_of(toy.trained, toy.data, toy.case.log)
     run_texts.assert_alike(found, expected[toy.name])
