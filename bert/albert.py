@@ -66,7 +66,7 @@ class AlbertBlock:
 
 
 class AlbertModel(AlbertBlock, BertModel):
-    """Like `BertModel`; the classifier tells whether two sentences are in their order."""
+    """Like `BertModel`; the classifier says whether two sentences are in their order."""
 
     encoder_class = AlbertEncoder
 

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class EncoderConfig(AttentionConfig):
-    """What the layers of BERT and its variants read, by the names of most files."""
+    """Fields that the layers of BERT and its variants read, by the names of most files."""
 
     #: number of encoder layers
     num_layers = property(attrgetter('num_hidden_layers'))
@@ -135,8 +135,8 @@ class ElectraConfig(BertConfig):
 class AlbertConfig(BertConfig):
     """Like `BertConfig`, for layers that share parameters.
 
-    The layers are in `num_hidden_groups` groups; those of a group share parameters. Each of them
-    consists of `inner_group_num` layers with parameters of their own, so that there are
+    The layers are in `num_hidden_groups` groups; the layers of a group share parameters. Each layer
+    consists of `inner_group_num` layers with separate parameters, so that there are
     `num_hidden_layers` times `inner_group_num` layers. `embedding_size` is the number of the
     embeddings' units, and `classifier_dropout_prob` the rate before a head's dense layer.
     """
@@ -165,7 +165,7 @@ class AlbertConfig(BertConfig):
 
     @property
     def num_layers(self):
-        """Number of layers, counted as often as they compute."""
+        """Number of layers; a shared one counts each time it computes."""
         return self.num_hidden_layers * self.inner_group_num
 
     def cell_of(self, layer):
@@ -190,7 +190,7 @@ class DebertaV2Config(BertConfig):
     """Like `BertConfig`, with the fields of transformers' ``DebertaV2Config``.
 
     There are no token types and no absolute positions. `position_buckets` is half of the number of
-    relative positions with vectors of their own; with -1 it is `max_relative_positions`, which with
+    relative positions with separate vectors; with -1 it is `max_relative_positions`, which with
     -1 is `max_position_embeddings`. `legacy` is what transformers calls the head for masked words.
     """
 
@@ -228,7 +228,7 @@ class DebertaV2Config(BertConfig):
 
     @classmethod
     def from_dict(cls, values):
-        # transformers' defaults, which aren't ours
+        # transformers' defaults, which differ from these fields'
         usual = {'relative_attention': False, 'position_biased_input': True}
         config = super().from_dict({**usual, **values})
         for name, only in {

@@ -13,6 +13,7 @@ from operator import attrgetter
 
 from mxnet.gluon import nn
 
+from model_zoo.blocks.block import NUM_CHOICES
 from model_zoo.blocks.config import check_field
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import UnknownNameError
@@ -185,7 +186,7 @@ class BertForMultipleChoice(BertTask):
     """
 
     task = 'multiple_choice'
-    label_inputs = {'labels': (1, 'choices')}
+    label_inputs = {'labels': (1, NUM_CHOICES)}
     word_axes = 3
     parts = {'use_pooler': True}
 

@@ -164,7 +164,7 @@ _PYTORCHIC = [
 
 
 def bert_mappings(head_rules, has_dropout):
-    """Return the `Mapping` of each format, by its name; BERT's heads have no rules of their own."""
+    """Return the `Mapping` of each format, by its name; BERT's heads need no further rules."""
     return {
         'gluonnlp': _GLUONNLP[has_dropout],
         'huggingface': _HUGGINGFACE,

@@ -53,7 +53,7 @@ class ModernBertBlock(variants.Typeless):
     has_short_texts = property(lambda self: SHORT_TEXTS.is_on)
 
     def run(self, *inputs):
-        short = SHORT_TEXTS.is_on  # a part of another graph, or a graph for any length
+        short = SHORT_TEXTS.is_on  # part of a larger graph, or a graph for any length
         if not isinstance(inputs[0], mx.sym.Symbol):
             short = inputs[0].shape[-1] <= 2 * self.config.local_attention
         with SHORT_TEXTS.turned(short or self.base.output_attentions):

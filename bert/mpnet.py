@@ -115,4 +115,4 @@ class MPNetModel(MPNetBlock, roberta.RobertaModel):
 
 
 #: what ``open_model`` knows of MPNet
-MPNET = variants.add_family('mpnet', MPNetModel, MPNetTokenizer, like=roberta.ROBERTA.tasks)
+MPNET = variants.add_family('mpnet', MPNetModel, MPNetTokenizer, heads=roberta.ROBERTA.tasks)

@@ -83,19 +83,19 @@ _HEADS = {(True, True): 'pretraining', (True, False): 'masked_lm'}
 _RARE = ('pretraining', 'next_sentence')
 
 
-def add_family(name, base, *tokenizers, like=TASKS, backbone=None):
+def add_family(name, base, *tokenizers, heads=TASKS, backbone=None):
     """Register a variant as a `Family` for BERT's scripts and embedding, and its models.
 
-    The heads are those of the base's module. For a task of which it has none, a head is made like
-    that of `like`, a dict of tasks and heads; it has the first base of `base`, too. Heads get the
-    attribute with the backbone, `backbone` or the family's name. The module gets what is made, and
-    ``__all__``.
+    The family has the heads of the base's module. For other tasks of `heads`, a dict of tasks and
+    heads, a head like the given one is made; it has the first base of `base`, too. Heads get the
+    attribute with the backbone, `backbone` or the family's name. The module gets what is made,
+    and ``__all__``.
     """
     module = sys.modules[base.__module__]
     found = [each for each in vars(module).values() if getattr(each, 'task', None)]
     own = {head.task: head for head in found if head.__module__ == module.__name__}
-    made = (task for task in like if task in own or task not in _RARE)
-    usual = {task: own.get(task) or _head_like(like[task], base) for task in made}
+    made = (task for task in heads if task in own or task not in _RARE)
+    usual = {task: own.get(task) or _head_like(heads[task], base) for task in made}
     tasks = {**{task: own[task] for task in own if task not in usual}, **usual}
     for head in tasks.values():
         head.model_class, head.backbone = base, backbone or name

@@ -25,5 +25,5 @@ class XLMRobertaModel(XLMRobertaBlock, roberta.RobertaModel):
 
 #: what ``open_model`` knows of XLM-R
 XLMR = variants.add_family(
-    'xlmr', XLMRobertaModel, XLMRobertaTokenizer, like=roberta.ROBERTA.tasks, backbone='roberta'
+    'xlmr', XLMRobertaModel, XLMRobertaTokenizer, heads=roberta.ROBERTA.tasks, backbone='roberta'
 )

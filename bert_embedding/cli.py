@@ -71,7 +71,7 @@ def _parse(argv, model):
 
 
 def _sentences(args):
-    """Yield the texts of the command line, then those of the file, stripped."""
+    """Yield the texts of the command line, then the file's, stripped."""
     yield from args.sentences or ()
     if args.file is None:
         return

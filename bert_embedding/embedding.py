@@ -63,7 +63,7 @@ class BertEmbedding:
         folder, else the data set's.
     max_seq_length : int, optional
         Number of pieces, including [CLS] and [SEP], from which on a sentence counts as long; by
-        default the folder's: that of sentence-transformers, else the tokenizer's.
+        default the folder's limit: sentence-transformers', else the tokenizer's.
     batch_size : int
         Maximum number of sentences per batch. Batches of long sentences are smaller, to save
         memory.
@@ -117,7 +117,7 @@ class BertEmbedding:
         tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
         where = {'dataset_name': dataset_name, 'root': root, 'vocab': tokenizer is None}
         where['weights'] = params_path or True
-        located = locate(self._name, **where, like='bert', exported=True)
+        located = locate(self._name, **where, expected_family='bert', exported=True)
         base = located.family.base
         opened = open_model(located, base, tokenizer=tokenizer, ctx=self.ctx, use_pooler=False)
         self.bert, self.tokenizer, _ = opened

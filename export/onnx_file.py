@@ -143,7 +143,7 @@ def _check(graph, path, precision):
     pairs = list(graph.compare(run))
     if precision == 'int8':
         cosine = _cosine_of(*map(_flat, zip(*pairs)))
-        _log.info("in 8 bits, the results' cosine with those of float32 is %.4f", cosine)
+        _log.info("in 8 bits, the results' cosine with float32's is %.4f", cosine)
         is_right, problem = cosine >= LEAST_COSINE, f'their cosine is {cosine:.2f}'
     else:
         differences = [np.abs(a - b).max() / max(1, np.abs(b).max()) for a, b in pairs]

@@ -41,8 +41,8 @@ class GPT2Tokenizer(BPETokenizer):
     """Byte pair encoding of a text's UTF-8 bytes: every text has ids, which decode to the same
     text.
 
-    ``<|endoftext|>`` is one of the vocabulary's own tokens. As in the original, the ids of `encode`
-    never contain it; those of `encode_text` do, where it is in the text. A lone surrogate, which no
+    ``<|endoftext|>`` is one of the vocabulary's own tokens. As in the original, `encode`
+    never returns its id; `encode_text` does, where it is in the text. A lone surrogate, which no
     encoding can carry, is replaced by U+FFFD. The words are the same as in ``encoder.py`` of
     openai/gpt-2 (pytorch-pretrained-bert 0.6.2 takes a text's characters for its bytes, and agrees
     on ASCII only).

@@ -96,7 +96,7 @@ def used_processors():
 def cpu_flags():
     """Return Linux's names of the processor's features; empty where they aren't known.
 
-    Where ``DNNL_MAX_CPU_ISA`` keeps oneDNN to AVX2 or less, they are those of such a processor.
+    Where ``DNNL_MAX_CPU_ISA`` keeps oneDNN to AVX2 or less, the newer features are left out.
     """
     names = _cpu_line('flags').split()
     newer = ('avx512', 'avx_', 'amx') if os.environ.get('DNNL_MAX_CPU_ISA') in _SMALL else ()

@@ -1,4 +1,4 @@
-"""What happens when this project, MXNet 1.9.1 or GluonNLP is imported, in the order of its steps.
+"""The steps of an import of this project, MXNet 1.9.1 or GluonNLP, in their order.
 
 Behind each step stands the test that fails without it, of ``tests/unit/test_imports.py`` (I) or
 ``test_environment.py`` (E).
@@ -10,7 +10,7 @@ Behind each step stands the test that fails without it, of ``tests/unit/test_imp
    If MXNet has been loaded before, a warning says so, oneDNN is asked for AMX, and step 5 follows.
 2. Before MXNet, ``environment.prepared`` loads the library that computes its products.
    E: openblas_uses_avx2, mkl_serves.
-3. While MXNet loads, `importing_mxnet` gives its modules an ``__import__`` of their own. By it they
+3. While MXNet loads, `importing_mxnet` gives its modules their own ``__import__``. By it they
    get a copy of ``numpy`` with the names that NumPy has removed since 1.24, the versions of
    ``distutils``, which Python 3.12 has removed, and stand-ins of slow libraries, which are loaded
    when they are used. ``numpy`` and everybody else's imports stay as they are.
@@ -21,9 +21,10 @@ Behind each step stands the test that fails without it, of ``tests/unit/test_imp
    E: arrays_go_into_numpy, operators_take_scalars_of_numpy, metrics_sum, onednn_uses_amx.
 5. When the outermost import of the three packages has ended, since their modules may need one
    another, `_Watch` leaves ``sys.meta_path``. The optimizers are loaded, which registers them with
-   Gluon's Trainer; ``'lamb'`` is ours from then on, because MXNet's takes too small norms of large
-   arrays on CPUs. ``model_zoo.zoo`` is loaded, which replaces ``gluonnlp.model.get_model``, so that
-   programs for GluonNLP get these models. GluonNLP's integers wrap as before NumPy 2.
+   Gluon's Trainer; ``'lamb'`` is this project's from then on, because MXNet's takes too small norms
+   of large arrays on CPUs. ``model_zoo.zoo`` is loaded, which replaces
+   ``gluonnlp.model.get_model``, so that programs for GluonNLP get these models. GluonNLP's integers
+   wrap as before NumPy 2.
    I: gluonnlp_is_joined; E: integers_wrap; ``tests/unit/optimizer/test_lamb.py``.
 """
 
@@ -123,7 +124,7 @@ class _Watch(_Finder):
 
 
 class _OwnImports(_Finder):
-    """Gives MXNet's modules an ``__import__`` of their own."""
+    """Gives MXNet's modules their own ``__import__``."""
 
     def finds(self, name):
         return name.startswith('mxnet.')
@@ -173,7 +174,7 @@ def _join():
 
 
 def _mend_gluonnlp():
-    """Let `batchify.Pad` and fastText's hashes wrap integers, as before NumPy 2."""
+    """Make `batchify.Pad` and fastText's hashes wrap integers, as before NumPy 2."""
     from gluonnlp.data.batchify import batchify
     from gluonnlp.vocab import subwords
 

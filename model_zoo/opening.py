@@ -60,7 +60,7 @@ class Located:
 
     @property
     def fields(self):
-        """Fields of the configuration; empty if there is none."""
+        """Fields of the configuration; empty without a configuration."""
         return self.files.fields
 
     @property
@@ -87,7 +87,7 @@ def locate(
     vocab_file=None,
     vocab=True,
     family=None,
-    like=None,
+    expected_family=None,
     format=None,
     root=None,
     exported=False,
@@ -103,9 +103,8 @@ def locate(
         None: only find out what the model is, and fetch nothing large.
     vocab : bool
         Whether the vocabulary is needed.
-    like : str, optional
-        Name of the family that the model must be of, or a variant of. It is assumed unless the
-        files name another.
+    expected_family : str, optional
+        Name of the family that the model is taken for, unless its files are of a variant of it.
 
     Returns
     -------
@@ -131,7 +130,7 @@ def locate(
     if config is not None:
         fields = read_json(config, 'the configuration', dict)
         files = dataclasses.replace(files, config=os.fspath(config), fields=fields)
-    family = find_family(name, task, family, like, model, files)
+    family = find_family(name, task, family, expected_family, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
         files = files.with_vocab_of(other)
@@ -141,7 +140,7 @@ def locate(
 
 
 #: keywords of `locate` that `open_model` has, too
-WHERE = locate.__kwdefaults__.keys() - {'vocab', 'like'}
+WHERE = locate.__kwdefaults__.keys() - {'vocab', 'expected_family'}
 
 
 def _best_fit(blocks, weights):
@@ -265,7 +264,7 @@ def open_model(
     PretrainedNotFoundError
         If no source has the files.
     CheckpointError
-        If the weights are damaged, of another family, or don't fit.
+        If the weights are damaged, belong to another family, or don't fit.
     InputError
         If a folder lacks a file, or the vocabulary doesn't fit.
 

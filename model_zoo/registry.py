@@ -171,10 +171,11 @@ def family_of_class(block_class):
     return next((family for family in list_families() if family.base.config_class is wanted), None)
 
 
-def find_family(name, task, family, like, model, files):
+def find_family(name, task, family, expected, model, files):
     """Return the `Family` that a class, a name, a model, or files belong to.
 
-    `model_zoo.opening.locate` documents the arguments; `model` is a name of the catalogue.
+    `model_zoo.opening.locate` documents the arguments: `expected` is its `expected_family`. `model`
+    is a name of the catalogue.
     """
     load_families()
     by_type = {each.base.config_class.model_type: each for each in reversed(_FAMILIES.values())}
@@ -190,9 +191,9 @@ def find_family(name, task, family, like, model, files):
     elif files.config is None:
         if files.weights is None:
             raise no_weights(name)
-        if like is None:
+        if expected is None:
             raise no_configuration(files)
-        result = _FAMILIES[like]
+        result = _FAMILIES[expected]
     elif (model_type := files.fields.get('model_type')) is not None:
         UnknownNameError.check(f'model_type in {files.config!r}', model_type, by_type)
         result = by_type[model_type]
@@ -204,7 +205,7 @@ def find_family(name, task, family, like, model, files):
         result = candidates[0]
     if model is not None and model not in result.base.architectures:
         raise InputError(f'{name!r} is not a model of the family {result.name}')
-    return result if like in (None, result.variant_of) else _FAMILIES[like]
+    return result if expected in (None, result.variant_of) else _FAMILIES[expected]
 
 
 def _families_that_fit(files):

@@ -205,7 +205,7 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
         check_ctx(ctx)
         if pretrained is True and vocab is not None:
             if dataset_name is None:
-                raise InputError(f'{name} has a vocabulary of its own: name the dataset_name')
+                raise InputError(f'{name} has its own vocabulary: name the dataset_name')
             # GluonNLP's rule
             warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=2)
             vocab = None
@@ -221,7 +221,7 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
     build.__module__ = module
     build.__doc__ = f"""{summary}
 
-    The other arguments are those of `model_zoo.get_model`.
+    `model_zoo.get_model` documents the other arguments.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class Generator:
         from model_zoo.opening import locate
 
         self._args, self._count, name = args, 0, args.model_name_or_path
-        # names of flags are those of the pipeline's options
+        # the flags are called like the pipeline's options
         fields = {*TextGeneration.Options.model_fields} & {*vars(args)}
         usual = {'do_sample': True, **{field: vars(args)[field] for field in fields}}
         TextGeneration.Options.read(usual)  # before the model is opened

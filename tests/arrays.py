@@ -33,6 +33,12 @@ def imported(path, count=3):
     return mx.gluon.SymbolBlock.imports(f'{path}-symbol.json', names, f'{path}-0000.params')
 
 
+def stored(path):
+    """Return the arrays of an .npz file, by their names."""
+    with np.load(path) as file:
+        return dict(file)
+
+
 def part(arrays, *names):
     """Return the arrays whose names begin with these names and slashes, without that prefix."""
     prefix = ''.join(f'{name}/' for name in names)
@@ -49,11 +55,15 @@ def assert_same(ours, theirs, tolerance=1e-5):
         np.testing.assert_allclose(result, wanted, atol=tolerance, rtol=0)
 
 
-def assert_equal(one, two):
-    """Assert that two dicts of arrays by name are equal."""
+def assert_equal(one, two, tolerance=None):
+    """Assert that two dicts of arrays by name are equal, or differ by at most the tolerance."""
     assert sorted(one) == sorted(two)
     for name, value in one.items():
-        np.testing.assert_array_equal(value, two[name], err_msg=name)
+        assert (value.dtype, value.shape) == (two[name].dtype, two[name].shape), name
+        if tolerance:
+            np.testing.assert_allclose(value, two[name], rtol=0, atol=tolerance, err_msg=name)
+        else:
+            np.testing.assert_array_equal(value, two[name], err_msg=name)
 
 
 def tensors_of(block):

@@ -14,14 +14,17 @@ import sys
 
 import numpy as np
 import pytest
+from local_s3 import s3_server
 from real_data import shorten_data
 
 import model_zoo  # noqa: F401  sets MXNet's threads before it loads
+from model_zoo import operators
 
 # no test asks the hub but those that set up one of their own
 os.environ['HF_HUB_OFFLINE'] = '1'
 # stored figures are those of MXNet's operators: `ZOO_OPERATORS= make test` takes what was built
 os.environ.setdefault('ZOO_OPERATORS', 'off')
+operators.library()  # before a test takes another home, where none was built
 
 #: megabytes in use after each collection
 KEPT = [0]
@@ -150,6 +153,23 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=['--no-sandbox'])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope='session')
+def s3_port():
+    """Port of a real S3 server on this machine."""
+    with s3_server() as port:
+        yield port
+
+
+@pytest.fixture(scope='session')
+def letters(tmp_path_factory):
+    """Folder of a tiny BERT whose words are the letters from a to h."""
+    import tiny
+
+    folder = tmp_path_factory.mktemp('letters')
+    tiny.save_bert(folder, list('abcdefgh'))
+    return str(folder)
 
 
 @pytest.fixture

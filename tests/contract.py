@@ -185,8 +185,8 @@ def family(name):
     )
 
 
-CASES = {
-    'finetune_classifier': Case(
+_CASES = [
+    Case(
         'finetune_classifier',
         toy_data.write_reviews,
         lambda data, output: classifier(data, output, '--tensorboard', output / 'events'),
@@ -200,7 +200,7 @@ CASES = {
         args={'lr': 3e-3},
         extras=('tensorboard',),
     ),
-    'finetune_squad': Case(
+    Case(
         'finetune_squad',
         toy_data.write_questions,
         lambda data, output: squad(data, output, '--epochs', 8, version=2),
@@ -215,7 +215,7 @@ CASES = {
         accumulate=2,
         args={'epsilon': 1e-8},
     ),
-    'finetune_swag': Case(
+    Case(
         'finetune_swag',
         toy_data.write_situations,
         lambda data, output: swag(data, output, '--do_eval', '--num_train_epochs', '4.0'),
@@ -228,7 +228,7 @@ CASES = {
         accumulate=2,
         args={'batch_size': 8, 'accumulate': 2},
     ),
-    'finetune_tagging': Case(
+    Case(
         'finetune_tagging',
         toy_data.write_tagged,
         lambda data, output: tagging(data, output, '--num-epochs', '3'),
@@ -237,10 +237,10 @@ CASES = {
         lambda data, output: tagging(data, output, '--epochs', 2, '--accumulate', 2),
         13,
         lambda *places: evaluate_folder(*places, '--only_inference', '--max_length', 24),
-        lambda data, folder: ['--label_column', '1'],
+        lambda data, folder: ['--lr', '1e-3'],
         accumulate=2,
     ),
-    'finetune_embedding': Case(
+    Case(
         'finetune_embedding',
         toy_data.write_sentences,
         lambda data, output: sentences(data, output, '--epochs', 4),
@@ -255,7 +255,7 @@ CASES = {
         translated=True,
         examined=False,
     ),
-    'finetune_gpt': Case(
+    Case(
         'finetune_gpt',
         toy_data.write_stories,
         gpt,
@@ -270,8 +270,10 @@ CASES = {
         ).split(),
         lambda data, folder: ['--lm_coef', '0.9'],
     ),
-    **{f'train_lm {name}': family(name) for name in SIZES},
-}
+]
+#: name -> Case
+CASES = {case.script: case for case in _CASES}
+CASES.update((f'train_lm {name}', family(name)) for name in SIZES)
 
 
 class Toy:
@@ -279,13 +281,14 @@ class Toy:
 
     Parameters
     ----------
-    case : Case
+    name : str
+        One of `CASES`.
     folder : pathlib.Path
         Empty; its own.
     """
 
-    def __init__(self, case, folder):
-        self.case = case
+    def __init__(self, name, folder):
+        self.name, self.case = name, CASES[name]
         self._folder = folder
 
     @functools.cached_property

@@ -6,6 +6,7 @@ import string
 import tokenizers
 from tiny import SPECIAL, initialized, learn_pieces, make_config
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+from variant_models import DEBERTA
 
 import bert
 import gpt
@@ -31,9 +32,9 @@ def _roles(tokens):
     return {f'{role}_token': token for role, token in tokens.items()}
 
 
-def _word_pieces(added=(), **options):
+def word_pieces(added=(), pieces=PIECES, **options):
     """A tokenizer of BERT's in the library."""
-    vocab = {token: number for number, token in enumerate([*SPECIAL, *PIECES])}
+    vocab = {token: number for number, token in enumerate([*SPECIAL, *pieces])}
     rust = tokenizers.Tokenizer(models.WordPiece(vocab, unk_token='[UNK]'))
     rust.normalizer = normalizers.BertNormalizer(**options)
     rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -83,12 +84,12 @@ def _json(folder, rust, named, **fields):
 
 
 def bert_json(folder):
-    return _json(folder, _word_pieces(), NAMED, tokenizer_class='BertTokenizer')
+    return _json(folder, word_pieces(), NAMED, tokenizer_class='BertTokenizer')
 
 
 def bert_json_added(folder):
     fields = {'do_lower_case': True, 'strip_accents': False, 'tokenizer_class': 'BertTokenizer'}
-    return _json(folder, _word_pieces([ADDED], strip_accents=False), NAMED, **fields)
+    return _json(folder, word_pieces([ADDED], strip_accents=False), NAMED, **fields)
 
 
 def bert_txt(folder, special=SPECIAL, named=NAMED, added=True, **fields):
@@ -161,10 +162,7 @@ def xlmr_json(folder):
 
 def deberta_pieces(folder):
     """As the first version's authors have it, without tokenizer.json."""
-    names = dict(zip(('pad', 'bos', 'eos', 'unk'), ('[PAD]', '[CLS]', '[SEP]', '[UNK]')))
-    options = {f'{role}_id': number for number, role in enumerate(names)}
-    options.update({f'{role}_piece': token for role, token in names.items()})
-    learn_pieces(folder / 'spm.model', LINES * 3, 110, hard_vocab_limit=False, **options)
+    learn_pieces(folder / 'spm.model', LINES * 3, 110, hard_vocab_limit=False, **DEBERTA)
     fields = {'do_lower_case': False, 'vocab_type': 'spm', 'tokenizer_class': 'DebertaV2Tokenizer'}
     _write(folder, 'tokenizer_config.json', fields)
     return len(bert.DebertaV2Tokenizer(folder / 'spm.model'))

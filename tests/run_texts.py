@@ -90,8 +90,8 @@ def main():
 
     texts = json.loads(FIXTURE.read_text('utf-8')) if sys.argv[1:] else {}
     for name in sys.argv[1:] or CASES:
-        toy = Toy(CASES[name], pathlib.Path(tempfile.mkdtemp()))
-        texts[name] = texts_of(toy.trained, toy.data, CASES[name].log)
+        toy = Toy(name, pathlib.Path(tempfile.mkdtemp()))
+        texts[name] = texts_of(toy.trained, toy.data, toy.case.log)
     FIXTURE.write_text(json.dumps(texts, indent=0, ensure_ascii=False) + '\n', encoding='utf-8')
 
 

@@ -16,6 +16,8 @@ from model_zoo.tokenization.bpe import bytes_to_unicode
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 BERT = {'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2}
 BERT.update(intermediate_size=32, max_position_embeddings=24)
+#: of a BERT for ONNX and INT8
+WIDER = {'hidden_size': 32, 'num_attention_heads': 4, 'intermediate_size': 64}
 DISTILBERT = {'dim': 16, 'n_layers': 2, 'n_heads': 2, 'hidden_dim': 32}
 DROPOUTS = dict.fromkeys(('embedding_dropout', 'attention_dropout', 'mlp_dropout'), 0.1)
 DISENTANGLED = {'pos_att_type': ['c2p', 'p2c'], 'share_att_key': True, 'position_buckets': 6}

@@ -18,20 +18,20 @@ class Rows:
     `factor` is a function of an epoch's and a batch's number by which the targets are multiplied.
     """
 
-    def __init__(self, size=4, rank=0, parts=1, ctx=None, factor=lambda epoch, number: 1):
+    def __init__(self, size=4, rank=0, parts=1, factor=lambda epoch, number: 1):
         rng = np.random.RandomState(3)
         self.x = rng.randn(EXAMPLES, FEATURES).astype('float32')
         self.y = (self.x @ rng.randn(FEATURES, 1) + 0.1).astype('float32')
         self.weight = (np.arange(EXAMPLES) % 7 % 3 > 0).astype('float32')
         self.size, self.rank, self.parts = size, rank, parts
-        self.ctx, self.factor = ctx or [mx.cpu()], factor
+        self.factor = factor
 
     def epoch(self, epoch, start=0):
         order = np.random.RandomState(epoch).permutation(EXAMPLES)
         for number in range(start, -(-EXAMPLES // self.size)):
             rows = order[number * self.size : (number + 1) * self.size][self.rank :: self.parts]
-            ctx, y = self.ctx[number % len(self.ctx)], self.y * self.factor(epoch, number)
-            arrays = [mx.nd.array(each[rows], ctx=ctx) for each in (self.x, y, self.weight)]
+            y = self.y * self.factor(epoch, number)
+            arrays = [mx.nd.array(each[rows]) for each in (self.x, y, self.weight)]
             yield (*arrays, self.weight[rows]) if len(rows) else None
 
 
@@ -41,7 +41,6 @@ def make_loop(
     num_steps=18,
     optimizer='bertadam',
     dropout=0.0,
-    ctx=None,
     keep=2,
     schedule=None,
     max_grad_norm=1.0,
@@ -53,7 +52,7 @@ def make_loop(
     block = nn.HybridSequential()
     block.add(nn.Dense(8, in_units=FEATURES, activation='tanh'), nn.Dropout(dropout))
     block.add(nn.Dense(1, in_units=8))
-    block.initialize(mx.init.Normal(0.3), ctx=ctx)
+    block.initialize(mx.init.Normal(0.3))
     block.hybridize(static_alloc=True)
     rate = {'learning_rate': 0.05}
     trainer = mx.gluon.Trainer(block.collect_params(), optimizer, rate, update_on_kvstore=False)

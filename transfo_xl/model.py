@@ -172,16 +172,16 @@ class TransfoXLModel(TransfoXLBlock):
         mems = self._remember(F, contexts, counts, words, valid_length) if memories else []
         return self.dropout(x), mems, keys, values
 
-    def distance_keys(self, F, distances, like):
+    def distance_keys(self, F, distances, states):
         """Return the layers' keys of distances."""
-        positions = self._positions(F, distances, like)
+        positions = self._positions(F, distances, states)
         return [cell.attention.distance_keys(F, positions) for cell in self.layers]
 
-    def _positions(self, F, distances, like):
+    def _positions(self, F, distances, states):
         """Return the encodings of distances: (length,) -> (length, d_model)."""
         if self.config.clamp_len > 0:
             distances = F.clip(distances, 0, self.config.clamp_len)
-        return self._like_parameters(F, sinusoids(F, distances, self.config.d_model, like))
+        return self._like_parameters(F, sinusoids(F, distances, self.config.d_model, states))
 
     def read(self, F, words, counts, keys, values, distance_keys):
         """Run the layers with a memory of keys and values."""

@@ -23,10 +23,13 @@ class NormalAroundOne(mx.init.Initializer):
         mx.random.normal(1, self._sigma, out=arr)
 
 
-def sinusoids(F, distances, units, like):
-    """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5)."""
+def sinusoids(F, distances, units, states):
+    """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5).
+
+    Any `states`, (..., units), will do: a graph takes the number of units from them.
+    """
     # the distance multiplies an error in a frequency: so they are computed in double precision
-    steps = F.contrib.arange_like(F.cast(like, 'float32'), axis=-1)
+    steps = F.contrib.arange_like(F.cast(states, 'float32'), axis=-1)
     steps = F.slice_axis(steps, axis=0, begin=0, end=units // 2)
     steps = F.cast(steps, 'float64')
     frequencies = F.cast(F.exp(steps * (-2 * math.log(10000) / units)), 'float32')
@@ -126,12 +129,12 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         key, value = F.concat(key, new_key, dim=1), F.concat(value, new_value, dim=1)
         return self._attend(F, query, key, value, distance_keys, mask, frame, *biases), key, value
 
-    def _values(self, like):
+    def _values(self, x):
         """Return the content and the position bias, and the weight of queries, keys and values."""
         parameters = self.content_bias, self.position_bias, self.qkv_weight
-        if isinstance(like, mx.sym.Symbol):
+        if isinstance(x, mx.sym.Symbol):
             return [parameter.var() for parameter in parameters]
-        return [parameter.data(like.context) for parameter in parameters]
+        return [parameter.data(x.context) for parameter in parameters]
 
     def _attend(self, F, query, key, value, distance_keys, mask, frame, *biases):
         """Return the output for queries (L, B, inner), and keys and values (heads * B, K, size)."""

@@ -63,7 +63,7 @@ class Words(list):
 
 
 class Arguments(argparse.Namespace):
-    """The values of flags; `given` are those that the user gave, `of_file` those of a file."""
+    """The values of flags; `given` names the user's, `of_file` those from a file."""
 
     __slots__ = ('given', 'of_file')  # apart from the flags, which vars() has
 

@@ -35,7 +35,7 @@ class Corpus:
             raise InputError(f'{path!r} is empty: give a file with one text per line')
 
     def vectors(self, embed, model, keeps=True):
-        """The texts' vectors, from the file beside the corpus if that has those of a `model`."""
+        """Return the texts' vectors, from the file beside the corpus if that has a `model`'s."""
         texts, model = [text for _, text in self.rows], model[:12]
         content = '\n'.join(texts).encode('utf-8', 'surrogatepass')
         digest = hashlib.blake2b(content, digest_size=12).hexdigest()

@@ -180,7 +180,7 @@ def _open_classifier(args, ctx):
     model, tokenizer = task.open(choice, ctx)
     _set_length(args, model)
     task.assume(max_length=args.max_length)
-    segment = task.record.dev_segments[0]
+    segment = task.data_set.dev_segments[0]
     rows = task.read(segment, segment)[: args.data_subset]
     loader, labels = task.load(segment, rows, tokenizer, ctx, 1).loader, task.numbers(rows)
     logger.info('%s, %s: %d examples', task.name, segment, len(rows))

@@ -53,7 +53,7 @@ class ModelChoice:
     @functools.cached_property
     def located(self):
         """The `Located`; nothing large is fetched."""
-        options = {'config': self.config, 'vocab': False, 'like': self._family}
+        options = {'config': self.config, 'vocab': False, 'expected_family': self._family}
         return locate(self.model, dataset_name=self._args.dataset, weights=None, **options)
 
     def block_class(self, task):
@@ -69,7 +69,7 @@ class ModelChoice:
     def open_task(self, task, ctx, trains, do_lower_case=None, **task_options):
         """Return a task's model with its parameters, and its tokenizer.
 
-        With `trains` false, a random head gets a warning, and a model of another task is refused.
+        With `trains` false, a random head gets a warning, and a model with another task is refused.
         By default, a vocabulary that was published with its model lower-cases texts as the model
         did, as in pytorch-pretrained-bert.
         """
@@ -124,7 +124,7 @@ class ModelChoice:
 def _weights_of(path):
     """Return the weights that `checkpoint` names, and the folder of what belongs to them.
 
-    Of a run these are the best epoch's; until it has ended, those of its newest checkpoint.
+    A run's weights are the best epoch's; until it has ended, the newest checkpoint's.
     """
     if not os.path.isdir(path):
         return path, None

@@ -84,11 +84,11 @@ CONVERSIONS = {
 # -- tables ----------------------------------------------------------------------------------------
 
 # `flags` are more than other names of our flags; they have their arguments of `add_argument`, and a
-# switch its default. A command has `flags_of` these, and `aliases`, an original's flag and ours.
+# switch its default. A command has `flags_of` these, and `aliases`: an original's flag and ours.
 # Flags `without_effect` stand behind the reason, which is logged if they are used. `scripts`, as in
 # scripts/originals/, have our command, and flags with which it does the same. `converters`, forms
-# of pytorch-pretrained-bert's installed one, have the flags of ours, and their own arguments:
-# values in this order, or flags, as in its older scripts.
+# of pytorch-pretrained-bert's installed converter, have our converter's flags, and their own
+# arguments: values in this order, or flags, as in its older scripts.
 _TABLES = json.loads(pathlib.Path(__file__).with_name('originals.json').read_text('utf-8'))
 SCRIPTS, CONVERTERS = _TABLES['scripts'], _TABLES['converters']
 IGNORED = {flag: why for why, flags in _TABLES['without_effect'].items() for flag in flags.split()}
@@ -185,7 +185,7 @@ def training_main(program, settings_class, task, doc, name, trainer='trainer.Tra
 
 
 def convert_arguments(form, argv):
-    """Return the arguments of ``convert_checkpoint.py`` for those of a form in `CONVERTERS`.
+    """Translate the arguments of a form in `CONVERTERS` for ``convert_checkpoint.py``.
 
     The configuration may be left out if it is the last one.
     """

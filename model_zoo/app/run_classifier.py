@@ -20,19 +20,19 @@ class RunClassifierTask(ClassificationTask):
         self._evaluates, self._predicts = do_eval, do_predict
 
     def find_sets(self):
-        sets, record = super().find_sets(), self.record
-        tests = {name: name for name in sets if name in record.test_segments}
+        sets, data_set = super().find_sets(), self.data_set
+        tests = {name: name for name in sets if name in data_set.test_segments}
         if self._predicts and not tests:
             raise InputError('needs a test set', field='do_predict')
         if self._evaluates:
-            for name in record.dev_segments:
-                record.find(name, self.settings.data_dir)
+            for name in data_set.dev_segments:
+                data_set.find(name, self.settings.data_dir)
         is_prediction = self._predicts and not self._evaluates and self.settings.only_inference
         return tests if is_prediction else sets
 
     def write(self, folder, segment, data, outputs):
         names = super().write(folder, segment, data, outputs)
-        if not self._predicts or segment not in self.record.test_segments:
+        if not self._predicts or segment not in self.data_set.test_segments:
             return names
         name = f'{segment}_results.tsv'
         rows = [map('{:.9g}'.format, row) for row in self.target.probabilities(outputs)]

@@ -294,7 +294,8 @@ class Trainer(Callback):
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
         callbacks, kept = [self, *self._callbacks], self._is_kept
-        name = 'checkpoints_phase2' if settings.phase2 else 'checkpoints'  # with steps of its own
+        # the second phase counts its steps anew
+        name = 'checkpoints_phase2' if settings.phase2 else 'checkpoints'
         if settings.profile and task.workers.rank == 0:
             callbacks.append(Profiler(settings.profile))
         if settings.tensorboard and task.workers.rank == 0:
@@ -362,7 +363,7 @@ class Trainer(Callback):
     def on_epoch(self, loop, record):
         """Write the epoch's parameters, and the results so far."""
         epoch = record['epoch']
-        with self.task.stored(self.model):
+        with self.task.as_saved(self.model):
             loop.block.save_parameters(self.path(epoch))
         last = range(epoch + 1 - self.settings.keep_checkpoints, epoch + 1)
         self.folder.keep_epochs(map(self.path, (*last, loop.state.best['epoch'])))
@@ -383,7 +384,7 @@ class Trainer(Callback):
             chosen = explain_choice(state.epochs, state.best['epoch'], metric)
             logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
         if settings.last_model:
-            self.task.settle(self.model, state.epochs[-1]['report'])
+            self.task.finalize(self.model, state.epochs[-1]['report'])
             self.save(self.folder.path, format=settings.last_model)
             self._examine()
         self.load_best()
@@ -434,7 +435,7 @@ class Trainer(Callback):
     def load_best(self):
         """Give the model the best epoch's parameters, if an epoch has ended."""
         best = self.state.best
-        self.task.settle(self.model, best['report'] if best else {})
+        self.task.finalize(self.model, best['report'] if best else {})
         if best:
             self.block.load_parameters(self.path(best['epoch']))
 

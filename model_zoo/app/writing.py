@@ -21,8 +21,8 @@ class Scores(dict):
 def write_records(records, format=None, output=None, names=(), form=(',', '\n', '')):
     """Write dicts as they come, a file whole or not at all.
 
-    By default the format is that of the file's ending. A table has the columns `names`, and those
-    of the first record; `form` is what `csv_form` returns.
+    By default the file's ending says the format. A table has the columns `names`, and the first
+    record's; `form` is what `csv_form` returns.
     """
     *form, mark = form
     if output is None:

@@ -60,7 +60,7 @@ class AttentionBlock(ZooBlock):
 
     def run(self, *inputs):
         base = self.base
-        if not isinstance(inputs[0], mx.sym.Symbol):  # else a part of another block's graph
+        if not isinstance(inputs[0], mx.sym.Symbol):  # symbols make a larger graph
             if self._changes_seen != base._changes:
                 self._follow_changes()
             if base.keep_multihead_output and not base._is_watched:

@@ -12,7 +12,7 @@ from ..util.arrays import check_array
 from .graphs import BlockGraphs
 from .weights import BlockFiles
 
-__all__ = ['INPUT_NAMES', 'ZooBlock']
+__all__ = ['INPUT_NAMES', 'NUM_CHOICES', 'ZooBlock']
 
 
 #: names of inputs in transformers -> in this project
@@ -21,6 +21,8 @@ INPUT_NAMES = {
     'token_type_ids': 'token_types',
     'attention_mask': 'valid_length',
 }
+#: in `label_inputs`: as many classes as the words have choices
+NUM_CHOICES = 'choices'
 
 
 def _call_with(signature):
@@ -68,7 +70,8 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     #: inputs that are accepted and left out, so that all blocks have the same calls
     unused_inputs = ()
     #: name of an input with labels -> (how many of the words' axes it has; the number of its
-    #: classes, its name in the configuration, or 'choices'; None for numbers, maybe in a column)
+    #: classes, the field that has this number, or `NUM_CHOICES`; None for numbers, maybe in a
+    #: column)
     label_inputs = {}
     #: number of a classifier's outputs
     num_labels = None
@@ -161,14 +164,14 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
             raise InputError(f'pass both {" and ".join(self.label_inputs)}, or neither')
         for name in given:
             labels, (axes, size) = inputs[name], self.label_inputs[name]
-            words, like = inputs['words'], inputs.get('masked_positions')
-            shape = (words if like is None else like).shape[:axes]
+            words, positions = inputs['words'], inputs.get('masked_positions')
+            shape = (words if positions is None else positions).shape[:axes]
             if size is None:
                 column = getattr(labels, 'shape', None) == (*shape, 1)
                 check_array(name, labels, (*shape, 1) if column else shape)
                 continue
             if isinstance(size, str):
-                size = words.shape[1] if size == 'choices' else getattr(self.config, size)
+                size = words.shape[1] if size == NUM_CHOICES else getattr(self.config, size)
             check_array(name, labels, shape, -1, size)
 
     def example_makers(self, batch_size, length, random):

@@ -46,7 +46,7 @@ class Config:
     model_type = None
     #: fields of other programs -> the only value with which the family's blocks compute
     fixed = {}
-    #: fields of other programs -> ours
+    #: fields of other programs -> this class's fields
     other_names = {}
     # of models that have them
     num_layers = units = num_heads = pruned_heads = None

@@ -9,6 +9,7 @@ from ..layers.losses import cross_entropy
 from ..layers.precision import Dense
 from ..layers.sequences import vectors_at, without_padding
 from ..util.arrays import check_array
+from .block import NUM_CHOICES
 from .decoder import DecoderBlock
 from .stepwise import State, Stepwise, widen, write_at
 from .task_mixin import TaskMixin
@@ -210,7 +211,7 @@ class DecoderDoubleHeads(DecoderTask):
     Several are a list.
     """
 
-    label_inputs = {'lm_labels': (None, 'total_tokens_embeddings'), 'mc_labels': (1, 'choices')}
+    label_inputs = {'lm_labels': (None, 'total_tokens_embeddings'), 'mc_labels': (1, NUM_CHOICES)}
     labels_together = False
     export_inputs = ('words', 'mc_token_ids', 'valid_length')
     word_axes = 3

@@ -138,7 +138,7 @@ class BlockFiles:
         Raises
         ------
         CheckpointError
-            If the file is damaged, or of another family.
+            If the file is damaged, or belongs to another family.
         """
         if isinstance(source, dict):
             tensors, metadata, path = plain_arrays(source), {}, 'the state_dict'
@@ -287,7 +287,7 @@ class BlockFiles:
         Raises
         ------
         CheckpointError
-            If the file is damaged, of another family, or doesn't fit; the message lists the
+            If the file is damaged, belongs to another family, or doesn't fit; the message lists the
             names that are missing, left over, or of the wrong shape.
         """
         weights = self.read_weights(filename, self.config)

@@ -339,7 +339,7 @@ class Mapping:
                 result[ours] = rule.convert.load([*arrays.values()], config)
             except ValueError as error:
                 shapes = ', '.join(f'{name} {array.shape}' for name, array in arrays.items())
-                raise CheckpointError(f'shapes of another configuration: {shapes}') from error
+                raise CheckpointError(f'shapes from a different configuration: {shapes}') from error
         return result, unknown
 
     def save(self, tensors, config, with_prefix):

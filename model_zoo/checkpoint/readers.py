@@ -29,7 +29,7 @@ _FILES = {
 }
 #: names of files of weights, in the order in which they are looked for
 WEIGHTS_NAMES = tuple(dict.fromkeys(name for names in _FILES.values() for name in names))
-#: name of a file of weights -> how the names of its parts begin; those of an index, as it does
+#: name of a file of weights -> how the names of its parts begin; an index's parts begin as it does
 _PREFIXES = {'params_shapes.json': 'params_'}
 #: names of configurations: of this project and Hugging Face, of Google's BERT, of OpenAI's GPT-2
 CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')

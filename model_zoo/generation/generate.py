@@ -110,8 +110,8 @@ def generate(block, prompts, max_new_tokens=50, **options):
     renormalize_logits : bool
         Whether beam search compares log-probabilities that sum to 1 after all these changes.
     seed : int, optional
-        Seed of the sampling. The random numbers of a prompt depend on the seed and on its number
-        among the prompts, those of a sequence on its number, too, and on nothing else. With None
+        Seed of the sampling. The random numbers of a prompt depend only on the seed and its number
+        among the prompts; a further sequence's also depend on the sequence's number. With None
         they differ each time.
     streams : list of (int, int, int), optional
         For a part of a list of prompts, instead of `seed`: the seed, the number in the whole list,

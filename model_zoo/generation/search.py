@@ -79,7 +79,7 @@ class _Beams:
 
     def __init__(self, most, options):
         self._most, self._options, self._size = most, options, options.num_beams
-        #: log-probability, and new tokens with theirs
+        #: log-probability, and new tokens with their log-probabilities
         self.going = [(0.0, ())]
         self.ended = []  # (score, tokens, finish), the best first
         self.done = False

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 #: most bytes of the files that are kept for engines
 MOST_BYTES = 20 * 10**9
-#: names that programs give the inputs of an encoder -> ours
+#: other programs' names of an encoder's inputs -> names in this project
 _GIVEN = {'segment_ids': 'token_type_ids', 'input_mask': 'attention_mask'}
 _GIVEN.update((name, name) for name in ('input_ids', *_GIVEN.values(), 'position_ids'))
 #: outputs of which a backbone's file needs one: states, or vectors of texts

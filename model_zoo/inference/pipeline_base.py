@@ -47,7 +47,7 @@ class TooLargeError(InputError):
 
 
 class Meter:
-    """Counts what a call needs, and refuses it as soon as that is above a limit.
+    """Counts what a call needs, and refuses it when that passes a limit.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Pipeline:
     #: whether a server's results for a blank text mean something
     takes_blank = False
     batch_rows = BATCH_ROWS
-    #: what to do about texts that are cut, for a warning that counts them; None: there is none
+    #: what to do about texts that are cut, for a warning that counts them; None: no warning
     _cure = None
     #: ``_reduced(row, outputs, options)`` is what `_finish` needs of a row's outputs; None: all
     _reduced = None

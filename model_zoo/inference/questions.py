@@ -23,7 +23,7 @@ def _not_blank(text):
 
 
 class ReaderSettings(Fields):
-    """How a model that this project trained reads: an entry of its configuration.
+    """Windows and thresholds of a trained reader: an entry of its configuration.
 
     The names are BERT's: `doc_stride` is from the start of a window to the start of the next one,
     and `null_score_diff_threshold` by how much "no answer" must be better than the best answer.

@@ -42,7 +42,7 @@ class TextGeneration(Pipeline):
     above 1 uses beam search, with `length_penalty` and `early_stopping`. A text gets at most
     `max_new_tokens` tokens, by default 50, or `max_length` together with the prompt. The tokens
     `eos_token_id` end it, after at least `min_new_tokens`, or `min_length` with the prompt; with
-    ``stop_at_end=False`` none does. The other options are those of `model_zoo.generation.generate`.
+    ``stop_at_end=False`` none does. `model_zoo.generation.generate` documents the other options.
     ``return_full_text=False`` leaves out the prompt. With a `seed` a text depends on the seed and
     on its number within the call, not on the batch, the other texts or the engine.
 
@@ -200,7 +200,7 @@ class TextGeneration(Pipeline):
         if ids := list(self.tokenizer.encode_text(self._text(text))) or begin[:1]:
             return ids
         problem = 'the text is empty, and the model has no token to begin with'
-        raise InputError(f'{self.task}: {problem}; give at least one word')
+        raise InputError(f'{self.task}: {problem}; it needs at least one word')
 
     def _own_ids(self, name):
         """The model's own ids of a special token, a list."""

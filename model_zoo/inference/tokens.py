@@ -60,7 +60,7 @@ def _pieces(tokenizer, text, encoding, learned):
     """Return (id, place, number of the word) of each token; blanks before words aren't in places.
 
     Words are the tokenizer's; in a foreign model of bytes what blanks part, as in transformers.
-    Learned words end at punctuation, too, as those of word pieces do.
+    Learned words end at punctuation, too, as in word pieces.
     """
     pieces, number, before, place = [], 0, None, 0
     by_blanks = tokenizer.has_bytes and not learned

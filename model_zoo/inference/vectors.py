@@ -43,7 +43,7 @@ def cosines_of(vectors):
 
 
 class Way(NamedTuple):
-    """How texts become vectors: functions of a text, and of its states; None leaves these.
+    """Functions that turn texts into vectors: of a text, and of its states; None leaves these.
 
     `similarity` compares the vectors, `prompt` has the ids of what `prepare` puts before a text,
     and `given` are the options of a pipeline's call.
@@ -70,8 +70,8 @@ class Vectors(Pipeline):
 
     With 'model' it is the model's own: of a model of sentence-transformers its pooling, dense
     layers and normalization, its default prompt and lower case; else the mean. `long_texts` says
-    what is done with texts of more tokens than `max_length`, by default the folder's: that of
-    sentence-transformers, else the tokenizer's. They are cut, or read in overlapping windows: then
+    what is done with texts of more tokens than `max_length`, by default the folder's limit:
+    sentence-transformers', else the tokenizer's. They are cut, or read in overlapping windows: then
     each token has its state from the window in which it has the most context, and a special token
     the mean over the windows.
     """
@@ -221,7 +221,7 @@ class FeatureExtraction(Vectors):
             return super()._pairs(item, way)
         highest = len(self.tokenizer) - 1
         if not 0 <= min(item) <= max(item) <= highest:
-            problem = f'ids must be from 0 to {highest}, those of this model; or send the text'
+            problem = f'must be ids of this model, from 0 to {highest}; or send the text'
             raise InputError(problem)
         frame = self.tokenizer.with_special_tokens([])[0].tolist()
         head, tail = frame[: self._head], frame[self._head :]
@@ -241,7 +241,7 @@ class FeatureExtraction(Vectors):
 
 
 class SentenceSimilarity(Vectors):
-    """How similar a sentence and others are: by the cosine, or as the model's folder says.
+    """Similarities of a sentence and others: the cosine, or what the model's folder says.
 
     For `pooling`, `long_texts`, `prompt_name` and `truncate_dim` see `FeatureExtraction`.
 

@@ -22,8 +22,7 @@ def cross_entropy(F, scores, labels):
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     counted = labels != -1
     picked = F.pick(F.log_softmax(scores, axis=-1), labels, axis=-1)  # -1 picks the first, unused
-    total = F.sum(picked * counted)
-    return -total / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
+    return -_mean(F, picked, counted)
 
 
 def binary_cross_entropy(F, scores, labels):
@@ -31,7 +30,12 @@ def binary_cross_entropy(F, scores, labels):
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     counted = labels != -1
     losses = F.relu(scores) - scores * labels + F.Activation(-F.abs(scores), act_type='softrelu')
-    return F.sum(losses * counted) / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
+    return _mean(F, losses, counted)
+
+
+def _mean(F, values, counted):
+    """Return the mean of the values where `counted` is 1; 0 where it is nowhere 1."""
+    return F.sum(values * counted) / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
 
 
 def mean_squared_error(F, scores, labels):
@@ -52,8 +56,7 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
         scores = scores - 10000 * padding_of(F, steps, valid_length)
     steps = F.expand_dims(steps, 0)  # (1, L)
     chosen = F.broadcast_equal(steps, F.expand_dims(F.cast(positions, 'float32'), 1))  # (B, L)
-    total = F.sum(F.log_softmax(scores, axis=-1) * chosen)
-    return -total / F.broadcast_maximum(F.sum(chosen), F.ones((1,)))
+    return -_mean(F, F.log_softmax(scores, axis=-1), chosen)
 
 
 def in_batch_negatives(F, vectors, scale=20.0, left_out=None):

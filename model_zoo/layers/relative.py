@@ -29,7 +29,7 @@ def relative_positions(F, x, table, config):
         Rows of the table for the positions of queries relative to keys, from -length on.
     by_query, by_key : (length, length)
         The place of the position of query i relative to key j among the positions relative to
-        query i, or to key j; those of all queries, or keys, are one after the other.
+        query i, or to key j; all queries', or keys', positions are one after the other.
     """
     standard = uses_standard_operators()
     steps = F.cast(F.contrib.arange_like(x, axis=1 if standard else 0), 'float32')  # (L,)

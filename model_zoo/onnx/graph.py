@@ -285,7 +285,7 @@ def _value_info(tensor, axes):
 
 
 def _joined(symbol):
-    """Join nodes that compute the same, and give the others names of their own."""
+    """Join nodes that compute the same, and give each of the others a unique name."""
     # A layer that computes several times gives its parameters and names to the graph each time.
     import mxnet as mx
 

@@ -1,4 +1,4 @@
-"""Operators of our own for training on CPUs: ``operators.cc``, built on the machine that runs it.
+"""Our operators for training on CPUs: ``operators.cc``, built on the machine that runs it.
 
 ``zoo build-operators`` builds the library once. Without it, trainings run on MXNet's operators.
 Only graphs that train have the operators: none that is exported.
@@ -39,7 +39,7 @@ _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 
 
 def _compiler():
-    """Return the compiler's command; empty if there is none."""
+    """Return the compiler's command; empty if none is found."""
     found = next(filter(shutil.which, ('c++', 'g++', 'clang++')), '')
     return shlex.split(os.environ.get('CXX', found))
 

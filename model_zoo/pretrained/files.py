@@ -76,7 +76,7 @@ class Files:
         For a model of sentence-transformers: the folder of its ``modules.json``, or its name in
         `model_zoo.pretrained.sentence_modules.KNOWN`.
     fields : dict
-        Content of the configuration; empty if there is none.
+        Content of the configuration; empty without a configuration.
     """
 
     weights: str | None = None

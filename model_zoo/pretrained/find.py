@@ -46,7 +46,7 @@ def in_repository(entry):
 
 
 # Places. Each function returns the files of `entry`: weights and vocabulary together, because the
-# order of a model's tokens differs between places. SourceError says why there are none. `check`
+# order of a model's tokens differs between places. SourceError says why it has none. `check`
 # verifies checksums.
 
 
@@ -204,7 +204,7 @@ def find_files(
     if exported and path.endswith('.onnx') and os.path.isfile(path):
         path, file_name = os.path.split(path)
     if exported and os.path.basename(os.path.abspath(path)) == ONNX_FOLDER:
-        path = os.path.dirname(os.path.abspath(path))  # that of tokenizer and configuration
+        path = os.path.dirname(os.path.abspath(path))  # the folder of tokenizer and configuration
     files = files_in_folder(path, format) if os.path.isdir(path) else files_beside(path)
     files = dataclasses.replace(files, source=source)
     if weights and (files.weights is None or file_name):

@@ -87,7 +87,7 @@ def fetch_file(name, file):
 def _get_model(name, revision, weights, local):
     """Return the folder of a model.
 
-    A broken download leaves some of the files, and the cache of another program may lack others.
+    A broken download leaves some of the files, and another program's cache may lack others.
     So the file that completes the model comes last.
     """
     patterns = []

@@ -69,7 +69,7 @@ class Labels:
 
     @property
     def given(self):
-        """The names as a list; None if there are none, or only LABEL_0 and so on."""
+        """The names as a list; None without names, or if they are LABEL_0 and so on."""
         return None if self.names is None or are_placeholders(self.names) else list(self.names)
 
 

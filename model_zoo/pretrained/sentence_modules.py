@@ -124,7 +124,7 @@ class SentenceModules:
     counts_prompt: bool = True
 
     def prompt(self, name=None):
-        """Return the text of a prompt, by default of `default_prompt`; empty if there is none."""
+        """Return the text of a prompt, by default of `default_prompt`; empty without a prompt."""
         name = self.default_prompt if name is None else name
         if name is not None:
             UnknownNameError.check('prompt', name, self.prompts)

@@ -77,53 +77,57 @@ class ClassificationTask(Task):
 
     settings_class, use = ClassificationSettings, 'text-classification'
     head, sample_unit = 'classification', 'training examples'
-    record = None  # the `DataSet`
+    data_set = None  # the `DataSet`
 
-    name = property(lambda self: self.record.name)
+    name = property(lambda self: self.data_set.name)
     trained_for = name
-    fits_rows = property(lambda self: self.record.is_custom and self.settings.method != 'linear')
+    fits_rows = property(lambda self: self.data_set.is_custom and self.settings.method != 'linear')
     metric = property(lambda self: self.target.metrics[0])
-    labels = property(lambda self: self.record.labels)
-    target = property(lambda self: self.record.target)
+    labels = property(lambda self: self.data_set.labels)
+    target = property(lambda self: self.data_set.target)
 
     @property
     def title(self):
-        if not self.record.is_custom:
+        if not self.data_set.is_custom:
             return self.name
-        source = self.record.files.get('train')
+        source = self.data_set.files.get('train')
         return os.path.basename(source.rstrip('/')) if is_path(source) else 'custom data'
 
     @property
     def command(self):
-        if self.record.is_pair:
+        if self.data_set.is_pair:
             return "printf 'A text.\\tAnother.\\n' | zoo predict {folder} --pairs --file -"
         return "zoo predict {folder} 'A text.'"
 
     @property
     def call(self):
-        return "('A text.', 'Another.')" if self.record.is_pair else "'A text.'"
+        return "('A text.', 'Another.')" if self.data_set.is_pair else "'A text.'"
 
     # -- the sets and the model
 
     def locate(self, given=None):
         settings, given = self.settings, (given or {}).items()
         rows = {name: keep_rows(source) for name, source in given if not is_path(source)}
-        record = choose_data(settings, rows)
-        if settings.class_weights is not None and not record.target.has_classes:
-            raise InputError(f'needs classes, and {record.name} has numbers', field='class_weights')
-        self.record = record if settings.only_inference else infer_labels(record)
+        data_set = choose_data(settings, rows)
+        if settings.class_weights is not None and not data_set.target.has_classes:
+            raise InputError(
+                f'needs classes, and {data_set.name} has numbers', field='class_weights'
+            )
+        self.data_set = data_set if settings.only_inference else infer_labels(data_set)
         return self.find_sets()
 
     def find_sets(self):
         """Return the sets that exist and are used; InputError if one is missing."""
-        settings, record = self.settings, self.record
-        present = [name for name in record.files if has_segment(record, settings.data_dir, name)]
+        settings, data_set = self.settings, self.data_set
+        present = [
+            name for name in data_set.files if has_segment(data_set, settings.data_dir, name)
+        ]
         needed = ['train']
         if settings.only_inference:
             present = [name for name in present if name != 'train' or settings.dev_split]
-            needed = () if present else record.dev_segments
+            needed = () if present else data_set.dev_segments
         for segment in needed:
-            record.find(segment, settings.data_dir)
+            data_set.find(segment, settings.data_dir)
         return {segment: segment for segment in present}
 
     def configure(self, located):
@@ -134,20 +138,20 @@ class ClassificationTask(Task):
         order = ORIGINALS if settings.sort_labels else GLUONNLP
         options = {'order': order, 'trains': not settings.only_inference}
         options['parameters'] = deployed or settings.model_parameters
-        self.record = match_labels(self.record, located, settings.labels, **options)
+        self.data_set = match_labels(self.data_set, located, settings.labels, **options)
 
     def resume_labels(self, job):
-        if self.record.is_custom and not self.settings.is_given('best_by'):
+        if self.data_set.is_custom and not self.settings.is_given('best_by'):
             self.assume(best_by=job.get('best_by'))  # before 1.1 the target's first metric
         if not self.target.has_classes and 'label_scale' not in job:  # before version 1.1
             self._set_target(Number(self.target.bounds))
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
-            self.record = self.record.with_labels(self.target.match(names) or self.labels)
+            self.data_set = self.data_set.with_labels(self.target.match(names) or self.labels)
 
     def read(self, source, segment):
-        return read_examples(self.record, self.settings.data_dir, segment)
+        return read_examples(self.data_set, self.settings.data_dir, segment)
 
     def split(self, rows, share):
         """Hold out the same share of each class, of each label, or of each range of numbers."""
@@ -161,7 +165,7 @@ class ClassificationTask(Task):
         return part_rows(rows, stratified(labels, texts, share, self.settings.seed))
 
     def prepare(self, rows):
-        if self.record.is_custom and 'train' in rows:
+        if self.data_set.is_custom and 'train' in rows:
             self._look_at(rows['train'], rows.get('dev'))
         known = {row.texts for row in rows.get('train', ())}
         for name in filter(lambda name: name.startswith('dev'), rows):
@@ -188,11 +192,11 @@ class ClassificationTask(Task):
         warn_of_rows(labels[0], labels[1] if dev else None, texts)
 
     def _set_target(self, target):
-        self.record = dataclasses.replace(self.record, target=target)
+        self.data_set = dataclasses.replace(self.data_set, target=target)
 
     def setup(self, model, tokenizer):
         """Return the model; a head that has learned numbers learns on from where it is."""
-        if isinstance(self.target, Number) and self.record.is_custom:
+        if isinstance(self.target, Number) and self.data_set.is_custom:
             extras = model.config.extras if isinstance(model, ZooBlock) else {}  # or an export
             stored, target = extras.get('label_scale'), self.target
             is_trained = stored or extras.get('problem_type') == 'regression'
@@ -203,34 +207,34 @@ class ClassificationTask(Task):
                 _rescale(model.classifier, 1 / target.scale, -target.mean / target.scale)
         return model
 
-    def settle(self, model, report):
+    def finalize(self, model, report):
         target = self.target
-        if isinstance(target, Number) and not target.is_folded and self.record.is_custom:
+        if isinstance(target, Number) and not target.is_folded and self.data_set.is_custom:
             _rescale(model.classifier, target.scale, target.mean)
             model.config.extras['label_scale'] = [target.mean, target.scale]
             self._set_target(dataclasses.replace(target, is_folded=True))
 
     @contextlib.contextmanager
-    def stored(self, model):
-        record, layer = self.record, model.classifier
+    def as_saved(self, model):
+        data_set, layer = self.data_set, model.classifier
         kept = [(each, each.list_data()[0].copy()) for each in (layer.weight, layer.bias)]
-        self.settle(model, {})
+        self.finalize(model, {})
         try:
             yield
         finally:
-            self.record = record
+            self.data_set = data_set
             for parameter, array in kept:
                 parameter.set_data(array)
 
     def model_options(self):
         pooling = {'pooling': 'mean'} if self.settings.method == 'linear' else {}
-        return {'num_labels': self.record.num_labels, **pooling}
+        return {'num_labels': self.data_set.num_labels, **pooling}
 
     def encode(self, rows, tokenizer):
-        return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
+        return ClassifierFeatures(tokenizer, self.data_set, self.settings.max_length)(rows)
 
     def job(self, train):
-        target, job = self.target, {'train_file' if self.record.is_custom else 'data_dir': train}
+        target, job = self.target, {'train_file' if self.data_set.is_custom else 'data_dir': train}
         if isinstance(target, Number) and target != Number(target.bounds):
             job['label_scale'] = [target.mean, target.scale]
         return job
@@ -294,7 +298,7 @@ class ClassificationTask(Task):
     def write(self, folder, segment, data, outputs):
         """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs)."""
         target, guids = self.target, [row.guid for row in data.rows]
-        name = self.record.submissions.get(segment, f'{segment}_predictions.tsv')
+        name = self.data_set.submissions.get(segment, f'{segment}_predictions.tsv')
         beside = name.replace('_predictions', '').replace('.tsv', '_probabilities.tsv')
         rows = zip(guids, *target.probabilities(outputs).T.tolist())
         predicted = [('index', 'prediction'), *zip(guids, target.written(outputs))]
@@ -305,18 +309,18 @@ class ClassificationTask(Task):
     def save(self, folder, model, tokenizer, **options):
         target, extras = self.target, model.config.extras
         if not target.has_classes:
-            column = self.record.is_custom and self.record.layouts[0].label
+            column = self.data_set.is_custom and self.data_set.layouts[0].label
             is_name = isinstance(column, str) and column not in ('label', 'labels')
             name_labels(model, self.trained_for, [column if is_name else 'score'])
             extras['label_scale'] = [target.mean, target.scale]
         if target.problem_type is not None:
             extras['problem_type'] = target.problem_type
-        if self.record.is_pair:
+        if self.data_set.is_pair:
             extras['text_pairs'] = True  # for the server's page
-        columns = self.record.layouts[0].text if self.record.is_custom else (None,)
+        columns = self.data_set.layouts[0].text if self.data_set.is_custom else (None,)
         if columns not in (*PAIRS, *TEXTS) and all(isinstance(name, str) for name in columns):
             extras['text_columns'] = list(columns)  # for files to predict
-        with self.stored(model):
+        with self.as_saved(model):
             super().save(folder, model, tokenizer, **options)
             if model.pooling is None:
                 return  # sentence-transformers has the other head, transformers not
@@ -326,14 +330,14 @@ class ClassificationTask(Task):
             write_sentence_modules(folder, *options, dense=layer)
 
     def as_given(self, label):
-        if self.record.noted.get('vectors') and isinstance(label, (list, tuple)):
+        if self.data_set.noted.get('vectors') and isinstance(label, (list, tuple)):
             return [int(name in label) for name in self.labels]
         return super().as_given(label)
 
     @property
     def given_labels(self):
         parse = self.target.parse_one
-        return {parse(text): value for text, value in self.record.given.items()}
+        return {parse(text): value for text, value in self.data_set.given.items()}
 
 
 def choose_data(settings, given=types.MappingProxyType({})):

@@ -291,7 +291,7 @@ def _text(where, column, value):
 
 
 def _values(label):
-    """Return the values of a label: those of a list, an array or a set, or itself alone."""
+    """Return the values in a list, an array or a set; a single label becomes a list of one."""
     label = label.tolist() if isinstance(label, np.ndarray) else label
     several = label if isinstance(label, (list, tuple, set, frozenset)) else [label]
     return list(map(plain_value, several))

@@ -179,7 +179,7 @@ class LanguageModelTask(TextTask):
         given = {**named, **(given or {})}.items()
         sources = {name: self.text_file(path, name) for name, path in given if path is not None}
         if not sources:
-            raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
+            raise InputError('no text: use `train_file`, `dev_file` or `test_file`')
         self.assume(**{f'{name}_file': path for name, path in sources.items()})
         return sources
 

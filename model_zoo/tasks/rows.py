@@ -38,7 +38,7 @@ def hold_out(rows, count, seed=0):
 
 
 def stratified(labels, texts, share, seed=0):
-    """Return the numbers of the rows to hold out: a share of all rows, and of those of each label.
+    """Return the numbers of the rows to hold out: a share of all rows, and of each label's.
 
     The rows are sorted by their labels, the rarest first, and cut into as many parts as are held
     out. Of each part the row is taken whose labels lack most. So fewer rows than classes may be

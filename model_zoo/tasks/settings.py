@@ -35,7 +35,7 @@ class ClassificationSettings(
 
     title = 'task'
 
-    task_name: str | None = setting(None, 'such as MRPC; custom for files of your own', 'usual')
+    task_name: str | None = setting(None, 'such as MRPC; custom for your own files', 'usual')
     text_columns: list[str] | None = setting(
         None, 'one or two text columns', 'mutable', excludes='text_column text_pair_column'
     )

@@ -343,7 +343,7 @@ class SquadTask(Task):
         scores = self._scores(data, outputs.at(self._threshold), odds)
         return {**scores, 'threshold': self._threshold} if odds else scores
 
-    def settle(self, model, report):
+    def finalize(self, model, report):
         self._threshold = report.get('dev', {}).get('threshold', self._threshold)
 
     def _scores(self, data, predictions, null_odds=None):

@@ -40,8 +40,8 @@ def encode_sentences(sentences, tokenizer, labels, max_length=128, source='the d
     parts continue the entity that the word begins. Nothing is cut: a sentence of more than
     `max_length` pieces, including special ones, is read in overlapping windows. Each part is
     learned and predicted once, in the window where it has the most context. The `positions` of a
-    sample are the first pieces of the parts that it decides on (Google's README calls those of
-    words ``orig_to_tok_map``); the samples have all parts in order. A word that the tokenizer
+    sample are the first pieces of the parts that it decides on (Google's README calls words' first
+    pieces ``orig_to_tok_map``); the samples have all parts in order. A word that the tokenizer
     leaves nothing of has none.
     """
     check_room(max_length, 2)

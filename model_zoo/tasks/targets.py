@@ -149,7 +149,7 @@ class Classes(Target):
         return {text: label for text, (label, *others) in spellings.items() if text and not others}
 
     def find(self, text):
-        """Return the class called `text`, in any case or by a synonym; None if there is none."""
+        """Return the class called `text`, in any case or by a synonym; None if no class fits."""
         return text if text in self.labels else self._spellings.get(_plain(text))
 
     def match(self, names):

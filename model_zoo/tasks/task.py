@@ -66,7 +66,7 @@ class Task:
         The trained model's task in `model_zoo.pipeline`.
     command, call : str
         A command that uses the trained model, with ``{folder}`` in its place, and an argument of
-        its pipeline in Python; ``{mask}`` is the model's mask token. Empty if there is none.
+        its pipeline in Python; ``{mask}`` is the model's mask token. Empty without a command.
     labels : list of str or None
         Names of the classes, in the order of their numbers.
     family : str
@@ -267,7 +267,7 @@ class Task:
     # -- 4. `encode` is called for each set
 
     def fit_to_rows(self, count):
-        """Choose the updates for `count` rows to train on, or those of the run that is resumed."""
+        """Choose the updates for `count` rows to train on, or take a resumed run's."""
         if self.fits_rows:
             self.assume(**(self._resumed or fit_to_rows(self.settings, count)))
 
@@ -371,7 +371,7 @@ class Task:
         UnknownNameError.check('score', leading, scores)
         return scores[leading], report
 
-    def settle(self, model, report):
+    def finalize(self, model, report):
         """Make a model final whose epoch is the result; `report` has the epoch's scores by set."""
 
     @property
@@ -421,8 +421,8 @@ class Task:
             **target.report(labels, outputs),
         )
 
-    def stored(self, model):
-        """Return a context in which the model has the parameters that files get."""
+    def as_saved(self, model):
+        """Return a context in which the model has the parameters that are written to files."""
         return contextlib.nullcontext()
 
     def save(self, folder, model, tokenizer, **options):

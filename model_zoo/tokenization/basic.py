@@ -99,7 +99,7 @@ class Splitter:
     class does. `_same` and `_differing` are the sets of the characters that are known.
     """
 
-    # words that aren't split, and those of them that lower-casing may produce
+    # words that aren't split, and the ones that lower-casing may produce
     _whole = _lower_whole = ()
 
     def suits_rust(self, text):

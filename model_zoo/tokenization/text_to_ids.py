@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Most texts and characters that are tokenized together: some 100 bytes for each.
 _TEXTS, _CHARACTERS = 1024, 2**20
-# Of a text that will be cut, only a beginning is read that is expected to be long enough. Its last
+# Only a beginning of a text that will be cut is read, expected to be long enough. Its last
 # pieces may differ from the whole text's, so some are to spare.
 _CHARACTERS_A_PIECE, _SPARE = 6, 64
 #: where a text can end early, with the same pieces up to there: white space, or CJK punctuation

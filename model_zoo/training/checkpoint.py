@@ -185,7 +185,7 @@ class Checkpoint:
         try:
             found = {name: sha256_of(os.path.join(path, name)) for name in _FILES}
             if found != read_sums(os.path.join(path, SUMS)):
-                raise ValueError(f'its files are not those of {SUMS}')
+                raise ValueError(f'its files differ from {SUMS}')
             content = read_json(os.path.join(path, _STATE), shape=_SHAPE)
             TrainingState.from_json(content['state'])
         except (OSError, ValueError, TypeError) as error:

@@ -243,13 +243,14 @@ class FinetuneSettings(
     freeze: str | None = setting(None, 'encoder, or N layers, which stay as they are')
     engine: str = setting('mxnet', 'what runs `only_inference`', 'mutable', choices=known.ENGINES)
     precision: str | None = setting(
-        None, 'of another `engine`', 'mutable', choices=['float32', 'bfloat16', 'int8']
+        None, 'needs another `engine`', 'mutable', choices=['float32', 'bfloat16', 'int8']
     )
 
     def check(self):
         super().check()
         if not (self.freeze in (None, 'encoder') or self.freeze.isdecimal()):
-            raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
+            problem = f'must be encoder or a number of layers, not {self.freeze!r}'
+            raise InputError(problem, field='freeze')
         if self.engine != 'mxnet' and not self.only_inference:
             raise InputError('needs `only_inference`', field='engine')
         if self.precision is not None and self.engine == 'mxnet':

@@ -13,7 +13,7 @@ from .remote import exists, file_size, is_url, join, remove_file
 def read_done(path, job):
     """Return what `mark_done` has noted about a file, a dict.
 
-    None if there is no marker, if it is of another job, or if the file's size has changed since.
+    None without a marker, if it belongs to another job, or if the file's size has changed since.
     """
     marker = _marker(path)
     if not exists(marker):

@@ -100,7 +100,7 @@ def atomic_write(path, mode='w'):
 
 
 def _temporary_in(folder, name):
-    """Return the path of a temporary file or folder for `name`; those of killed writers go."""
+    """Return a temporary path for `name`, and remove what killed writers left."""
     remove_leftovers(folder, {name})
     return os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
 
@@ -148,7 +148,7 @@ def _writable_target(path):
         if not mode & 0o222:
             problem = 'it may not be written to'
     if problem is not None:
-        raise InputError(f'cannot write {path!r}: {problem}; give the name of a file')
+        raise InputError(f'cannot write {path!r}: {problem}; name a file')
     return os.path.realpath(path)
 
 

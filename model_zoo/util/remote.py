@@ -44,7 +44,7 @@ def file_size(path):
     with _system(path) as (system, inner):
         size = system.size(inner)
     if size is None:
-        raise OSError(errno.EINVAL, 'its server does not tell its size', path)
+        raise OSError(errno.EINVAL, 'its server does not report its size', path)
     return size
 
 

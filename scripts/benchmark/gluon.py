@@ -23,7 +23,7 @@ def _engine(options, block, engine, precision):
 
 
 def forward(options, engine, precision):
-    """Run BERT with random weights, or transformers' encoder of another family."""
+    """Run BERT with random weights, or another family's encoder from transformers."""
     from bert import BertConfig, BertModel
     from model_zoo import open_model
 

@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from arrays import stored
 
 import bert
 import gpt2
@@ -33,8 +34,7 @@ def folder(fixtures):
 
 
 def load(block_class, folder, **options):
-    with np.load(os.path.join(folder, 'outputs.npz')) as file:
-        expected = dict(file)
+    expected = stored(os.path.join(folder, 'outputs.npz'))
     block = block_class.from_pretrained(folder, from_tf=True, **options)
     inputs = [
         mx.nd.array(expected[name], dtype='int32')

@@ -27,8 +27,7 @@ def cache(tmp_path_factory, monkeypatch):
 
 
 def small(name, **options):
-    sizes = {'hidden_size': 32, 'num_attention_heads': 4, 'intermediate_size': 64}
-    config = tiny.bert_config(90, **sizes, max_position_embeddings=40)
+    config = tiny.bert_config(90, **tiny.WIDER, max_position_embeddings=40)
     return tiny.initialized(getattr(bert, name)(config, **options), 0.1, 5)
 
 

@@ -31,9 +31,7 @@ VARIANTS = [
 SIZE = 90
 LAYERS = 2  # of tiny models
 HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
-CONFIG = tiny.bert_config(
-    SIZE, num_hidden_layers=LAYERS, hidden_size=32, num_attention_heads=4, intermediate_size=64
-)
+CONFIG = tiny.bert_config(SIZE, num_hidden_layers=LAYERS, **tiny.WIDER)
 
 
 initialized = functools.partial(tiny.initialized, scale=0.1)

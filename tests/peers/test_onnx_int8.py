@@ -22,8 +22,7 @@ PRODUCTS = 6 * LAYERS + 2  # three projections of attention and one after it, tw
 
 
 def make(name='BertForSequenceClassification', vocab_size=90, **options):
-    sizes = {'hidden_size': 32, 'num_attention_heads': 4, 'intermediate_size': 64}
-    config = tiny.bert_config(vocab_size, **sizes, max_position_embeddings=64)
+    config = tiny.bert_config(vocab_size, **tiny.WIDER, max_position_embeddings=64)
     return tiny.initialized(getattr(bert, name)(config, **options), 0.15, 5)
 
 

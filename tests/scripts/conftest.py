@@ -16,7 +16,7 @@ def toys(tmp_path_factory):
         for extra in CASES[name].extras:
             pytest.importorskip(extra)
         if name not in made:
-            made[name] = Toy(CASES[name], tmp_path_factory.mktemp(name.replace(' ', '_')))
+            made[name] = Toy(name, tmp_path_factory.mktemp(name.replace(' ', '_')))
         return made[name]
 
     return toy

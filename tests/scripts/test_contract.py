@@ -24,7 +24,7 @@ from script_runs import (
     run_python,
 )
 
-from model_zoo import open_model
+from model_zoo import open_model, operators
 from model_zoo.app import trainer as trainer_module
 from model_zoo.app.trainer import Trainer
 
@@ -38,9 +38,7 @@ def of(*names):
     return pytest.mark.parametrize('toy', names, indirect=True)
 
 
-#: of the kinds of loaders
-some = of('finetune_classifier', 'finetune_squad', 'finetune_gpt', 'train_lm transfo_xl')
-two = of('finetune_classifier', 'train_lm transfo_xl')
+JOBS_OF_0_2 = read_json(ROOT, 'tests/fixtures/jobs_of_0_2.json')
 
 
 def test_learns_and_writes_its_files(toy):
@@ -83,10 +81,11 @@ def test_learns_and_writes_its_files(toy):
 
 def test_says_and_writes_what_it_did_before(toy):
     """The stored lines are written by ``python tests/run_texts.py``."""
+    if operators.library():
+        pytest.skip("the stored lines are with MXNet's operators, which draw other masks")
     expected = read_json(run_texts.FIXTURE.parent, run_texts.FIXTURE.name)
-    name = next(name for name, case in CASES.items() if case is toy.case)
     found = run_texts.texts_of(toy.trained, toy.data, toy.case.log)
-    run_texts.assert_alike(found, expected[name])
+    run_texts.assert_alike(found, expected[toy.name])
 
 
 def test_the_saved_model_evaluates_the_same(toy, tmp_path):
@@ -125,7 +124,6 @@ def comparable(results):
     return best, dev, [epoch['score'] for epoch in results['training']['epochs']]
 
 
-@two
 def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
     broken = tmp_path / 'broken'
     whole = toy.whole
@@ -156,7 +154,6 @@ def assert_ended_equal(folder, whole):
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
 
-@of('finetune_classifier', 'finetune_squad', 'finetune_swag', 'train_lm transfo_xl')
 def test_a_second_training_never_destroys_the_first(toy, tmp_path, capsys):
     assert read_json(toy.whole)['args'].items() >= toy.case.args.items()
 
@@ -172,17 +169,15 @@ def test_a_second_training_never_destroys_the_first(toy, tmp_path, capsys):
     assert times() == before
 
 
-def as_version_0_2_wrote_it(folder, case):
+def as_version_0_2_wrote_it(folder, job):
     """Give the checkpoints of a training the job that version 0.2 saved for it."""
-    jobs = read_json(ROOT, 'tests/fixtures/jobs_of_0_2.json')
-    job = next(jobs[name] for name, other in CASES.items() if other is case)
     for path in (folder / 'checkpoints').glob('*/state.json'):
         path.write_text(json.dumps({**json.loads(path.read_text('utf-8')), 'config': job}))
         sums, checksum = path.with_name('SHA256SUMS'), hashlib.sha256(path.read_bytes())
         sums.write_text(re.sub('.+(?=  state.json)', checksum.hexdigest(), sums.read_text()))
 
 
-@some
+@of(*JOBS_OF_0_2)
 def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
     argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
     with killed(toy.case.batch):
@@ -191,12 +186,11 @@ def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, t
     newest = max(path.name for path in (tmp_path / 'checkpoints').glob('step-*'))
     step, batch = re.fullmatch(r'step-(\d+)-epoch-\d+-batch-(\d+)', newest).groups()
     assert int(step) == done - done % 2 and int(batch) > 0
-    as_version_0_2_wrote_it(tmp_path, toy.case)
+    as_version_0_2_wrote_it(tmp_path, JOBS_OF_0_2[toy.name])
     assert run(toy.script, *argv, '--resume') == 0
     assert_ended_equal(tmp_path, toy.whole)
 
 
-@two
 def test_two_devices_train_as_one_with_the_optimizer_on_the_cpu(toy, tmp_path, monkeypatch):
     """Two CPUs are what can be tried here of several GPUs."""
     remembers = toy.case.script == 'train_lm' and toy.case.translated  # Transformer-XL
@@ -238,6 +232,7 @@ def test_bad_input_is_one_clear_line(worlds, tmp_path, here, capfd, name, number
 
 
 COMMANDS = command_names(ROOT)
+SCRIPT_NAMES = {name[len('scripts/') : -3] for name in COMMANDS if name.startswith('scripts/')}
 
 
 @pytest.mark.parametrize('name', COMMANDS)
@@ -251,9 +246,14 @@ def test_help_names_the_defaults(name):
             assert record['flags'][0] in text and str(shown) in text, record['dest']
 
 
+def test_each_script_that_trains_has_a_case():
+    """But finetune_lm, which needs a trained model; it has a test to itself."""
+    trains = {name for name in SCRIPT_NAMES if name.startswith(('finetune_', 'train_'))}
+    assert trains - {case.script for case in CASES.values()} == {'finetune_lm'}
+
+
 def test_each_script_has_cases_of_bad_input():
     """But those that hand their words on, or have no arguments that could be wrong."""
-    scripts = {name[len('scripts/') : -3] for name in COMMANDS if name.startswith('scripts/')}
     without = {'build_operators', 'cache', 'demo', 'demo_predict', 'doctor', 'embed'}
     without.add('run_pretraining_hvd')
-    assert scripts - {case.script for case in BAD_INPUT.values()} == without
+    assert SCRIPT_NAMES - {case.script for case in BAD_INPUT.values()} == without

@@ -44,8 +44,6 @@ def test_the_originals_line(run, folder, capsys):
     assert f'{samples.count} samples of' in log and 'masked_lm_labels: ' in log
     assert 'WARNING' not in log
     before = (folder / 'out' / 'part-000.npz').read_bytes()
-    assert run(LINE.replace('--verbose', '--num_workers 2')) == 0
-    assert (folder / 'out' / 'part-000.npz').read_bytes() == before
     assert run(LINE + ' --random_seed 1') == 0
     assert (folder / 'out' / 'part-000.npz').read_bytes() != before
 

@@ -7,6 +7,7 @@ import string
 
 import numpy as np
 import pytest
+from arrays import assert_equal, part, stored
 from script_runs import SCRIPTS, load_script, parameters, read_json, refusal, run
 from test_original_commands import COMMANDS
 
@@ -36,8 +37,7 @@ def parsed(script, *words):
 
 @pytest.fixture(scope='module')
 def expected():
-    with np.load(FOLDER / 'expected.npz') as file:
-        return dict(file)
+    return stored(FOLDER / 'expected.npz')
 
 
 def classify_words(*more):
@@ -59,11 +59,7 @@ def assert_as_recorded(folder, script, expected, atol):
     names = {name.split('/')[1] for name in expected if name.startswith(f'{script}/')}
     assert len(names) == 2
     for file in names:
-        ours, start = parameters(folder / file), f'{script}/{file}/'
-        theirs = {k[len(start) :]: v for k, v in expected.items() if k.startswith(start)}
-        assert ours.keys() == theirs.keys()
-        for name in ours:
-            np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=atol, err_msg=name)
+        assert_equal(parameters(folder / file), part(expected, script, file), atol)
 
 
 def test_classify_trains_as_the_original(classify, expected, tmp_path, capsys):

@@ -4,16 +4,14 @@ import json
 import os
 from unittest import mock
 
-import arrays
-import numpy as np
 import pytest
+from arrays import assert_equal
 from contract import interrupt
 from refusals import refuses
-from script_runs import SCRIPTS, read_json, refusal, run, without
+from script_runs import SCRIPTS, assert_same_model, parameters, read_json, refusal, run, without
 from toy_data import COUNTED, LENGTH, MASKS, PRETRAINED, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
-from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import SUMS, write_sums
 from model_zoo.tasks.pretraining.files import write_shard
 from model_zoo.tokenization.vocab import load_vocab
@@ -36,15 +34,6 @@ def arguments(data, tmp_path):
         *('--vocab_file', str(data / 'vocab.txt'), *PRETRAINED, '--lr', '1e-2'),
         *('--batch_size', '8', '--output_dir', str(tmp_path / 'ckpt'), *map(str, more)),
     ]
-
-
-def final_model(folder):
-    """The parameters that a run has left, by name."""
-    return read_tensors(os.path.join(folder, 'model', 'model.safetensors'))[0]
-
-
-def assert_equal(folder, other):
-    arrays.assert_equal(final_model(folder), final_model(other))
 
 
 def checkpoints(folder):
@@ -94,15 +83,11 @@ def test_accumulation_and_several_batches_sizes(script, arguments, tmp_path):
     """8 samples at once or in parts, in which the counts of masks differ; the last batch has 4."""
     argv = arguments('--num_steps', 10, '--optimizer', 'lamb', '--lr', '1e-3')
     argv[argv.index('--hparams') + 1] += ',dropout=0.0'
-    models = []
-    for size in (8, 1):
-        folder = tmp_path / str(size)
+    folders = tmp_path / '8', tmp_path / '1'
+    for folder, size in zip(folders, (8, 1)):
         ways = ['--batch_size', size, '--accumulate', 8 // size, '--output_dir', folder]
         assert run(script, *argv, *ways) == 0
-        models.append(final_model(folder))
-    for name, value in models[0].items():
-        for model in models[1:]:
-            assert np.abs(value - model[name]).max() < 1e-6, name
+    assert_same_model(*folders, 1e-6)
 
 
 def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
@@ -114,7 +99,7 @@ def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
     assert ' x 64 tokens' in (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
     os.rename(tmp_path / 'ckpt', tmp_path / 'by_tokens')
     assert run(script, *argv, '--batch_size', 64, '--use_avg_len', '--num_buckets', 10) == 0
-    assert_equal(tmp_path / 'ckpt', tmp_path / 'by_tokens')
+    assert_same_model(tmp_path / 'ckpt', tmp_path / 'by_tokens')
     said = refusal(capsys, script, *by_tokens, '--total_batch_size', 8)
     assert '--batch_tokens' in said and '--total_batch_size' in said
 
@@ -157,7 +142,7 @@ def test_ctrl_c_leaves_the_model_as_it_is(script, arguments, tmp_path):
     saved = BertForPreTraining.from_pretrained(str(folder / 'model'))
     model = BertForPreTraining(saved.config)
     model.load_parameters(str(checkpoint / 'model.params'))
-    arrays.assert_equal(saved.own_tensors(), model.own_tensors())
+    assert_equal(saved.own_tensors(), model.own_tensors())
 
 
 def test_a_disk_that_is_too_small_is_found_first(script, arguments, monkeypatch, capsys, tmp_path):
@@ -171,7 +156,7 @@ def test_start_step(script, arguments, tmp_path, capsys):
     assert run(script, *argv) == 0
     os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
     assert run(script, *argv, '--start_step', '2') == 0
-    assert_equal(tmp_path / 'ckpt', tmp_path)
+    assert_same_model(tmp_path / 'ckpt', tmp_path)
     assert 'has no checkpoint of step 3' in refusal(capsys, script, *argv, '--start_step', '3')
 
 
@@ -179,10 +164,10 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
     argv = arguments('--num_steps', 4, '--warmup_ratio', 0)
     assert run(script, *argv) == 0
     folder = tmp_path / 'ckpt'
-    phase1 = final_model(folder)
+    phase1 = parameters(folder / 'model' / 'model.safetensors')
     phase2 = [*argv, '--phase2', '--phase1_num_steps', '4', '--lr', '0', '--num_steps', '3']
     assert run(script, *phase2) == 0
-    arrays.assert_equal(final_model(folder), phase1)
+    assert_equal(parameters(folder / 'model' / 'model.safetensors'), phase1)
     state = json.loads(next((folder / 'checkpoints_phase2').glob('*/state.json')).read_text())
     assert state['state']['step'] == 3
     assert state['update_counts']['num_update'] == 7  # of the optimizer, whose moments go on

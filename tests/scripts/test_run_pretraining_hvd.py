@@ -4,12 +4,11 @@ import os
 import pathlib
 import sys
 
-import numpy as np
 import pytest
 from script_runs import (
     SCRIPTS,
+    assert_same_model,
     assert_same_parameters,
-    parameters,
     read_json,
     run_workers,
     train_in_workers,
@@ -46,17 +45,6 @@ def arguments(data, folder, batch_size, *more):
     return [str(word) for word in argv]
 
 
-def read(folder):
-    return parameters(folder / 'model' / 'model.safetensors'), read_json(folder)['training']
-
-
-def assert_close(folder, other, tolerance=1e-5):
-    """Assert that two models differ only by rounding."""
-    theirs = read(other)[0]
-    for name, value in read(folder)[0].items():
-        assert np.abs(value - theirs[name]).max() < tolerance, name
-
-
 def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
     """In parameters, losses and evaluation; also where one has no part of a batch.
 
@@ -67,8 +55,8 @@ def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
         for path, count, size in ((one, 1, whole), (two, 2, half)):
             argv = arguments(data, path, size, '--num_steps', 10, '--log_interval', 5)
             train_in_workers(count, SCRIPT, *argv)
-        assert_close(two, one)
-        our_log, their_log = read(two)[1], read(one)[1]
+        assert_same_model(two, one, 1e-5)
+        our_log, their_log = (read_json(folder)['training'] for folder in (two, one))
         for our, their in zip(our_log['log'], their_log['log']):
             for name in ('mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc', 'grad_norm'):
                 assert our[name] == pytest.approx(their[name], rel=1e-4), name

@@ -15,7 +15,7 @@ from ...generation.search import streams_of
 from ..pipeline_base import Meter, TooLargeError, Work
 from .worker import WritingJob
 
-#: threads that read requests and write answers; those of more bytes than `LARGE` have one thread
+#: threads that read requests and write answers; one of them has all requests above `LARGE` bytes
 THREADS, LARGE = 4, 2**17
 
 

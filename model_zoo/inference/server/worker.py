@@ -256,7 +256,7 @@ class GenerationWorker(Worker):
                     _answer(job, job.written)
 
     def _begin(self):
-        """Start waiting jobs, those of the same options as one batch, while there is room."""
+        """Start waiting jobs while there is room; jobs with the same options become one batch."""
         engine = self._pipeline.engine
         while self._waiting:
             busy = sum(job.rows for jobs, _ in self._groups for job in jobs)

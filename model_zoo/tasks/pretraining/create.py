@@ -83,7 +83,7 @@ def create_shards(
     planned = {os.path.basename(path) for path in paths}
     for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
-            raise InputError(f'{output_dir!r} has {name} of another run: remove it')
+            raise InputError(f'{output_dir!r} has {name}, which belongs to another run: remove it')
     found = [read_done(path, job) if resume else None for path in paths]
     missing = [number for number, facts in enumerate(found) if facts is None]
     for number in missing:

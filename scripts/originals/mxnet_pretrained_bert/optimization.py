@@ -70,7 +70,7 @@ class TorchLikeOptimizer:
         group['params'] = params = _listed(group['params'])
         group['schedule'] = _schedule(group['schedule'], -1, -1)
         if group['lr'] is None:
-            raise InputError('lr is missing: give the learning rate, of the class or of each group')
+            raise InputError('lr is missing: set the learning rate, of the class or of each group')
         for parameter in params:
             if parameter.grad_req != 'null':
                 parameter.grad_req = 'add'
@@ -135,7 +135,7 @@ class TorchLikeOptimizer:
         return {'state': state, 'param_groups': groups}
 
     def load_state_dict(self, state_dict):
-        """Continue from the state of another optimizer of the same groups."""
+        """Continue from the state of an optimizer with the same groups."""
         groups, states = state_dict['param_groups'], state_dict['state']
         sizes = [len(group['params']) for group in groups]
         ours = [len(group['params']) for group in self.param_groups]

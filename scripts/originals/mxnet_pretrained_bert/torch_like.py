@@ -32,7 +32,7 @@ class TorchLike:
     """A block with the methods of torch's modules that the originals' programs call.
 
     A new block is initialized at once. `training` is True at first, and then dropout follows
-    ``mx.autograd.record``, as in every Gluon block; after `eval` there is none. If a block is
+    ``mx.autograd.record``, as in every Gluon block; after `eval` nothing is dropped. If a block is
     hybridized, its mode also applies to its parts.
     """
 

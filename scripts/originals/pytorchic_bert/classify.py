@@ -83,14 +83,14 @@ class ClassifyTask(training.PytorchicTask):
     pretrain_file = property(lambda self: self.settings.pretrain_file)
 
     def read(self, source, segment):
-        self.record = read_task(self.settings)
-        return read_examples(self.record)
+        self.data_set = read_task(self.settings)
+        return read_examples(self.data_set)
 
     def model_options(self):
-        return {'num_labels': self.record.num_labels}
+        return {'num_labels': self.data_set.num_labels}
 
     def encode(self, rows, tokenizer):
-        return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
+        return ClassifierFeatures(tokenizer, self.data_set, self.settings.max_len)(rows)
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         data = super().load(segment, rows, tokenizer, contexts, accumulate, num_buckets=1)

@@ -1,14 +1,12 @@
 """What the training scripts share: flags, the model they choose, the files of a run."""
 
 import mxnet as mx
-import numpy as np
 import pytest
+import tiny
 from json_files import cases
 from mxnet.gluon import nn
 from refusals import refuses
-from tiny import write_words
 
-from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
 from model_zoo.app.arguments import add_settings
 from model_zoo.app.devices import find_contexts
@@ -45,33 +43,10 @@ def test_flags_of_the_originals_become_ours(capsys, caplog):
     assert 'did you mean --epochs?' in capsys.readouterr().err
 
 
-SIZE = 'num_layers=1,units=8,hidden_size=16,num_heads=2,max_length=12'
-
-
-@pytest.fixture
-def vocab_file(tmp_path):
-    return write_words(tmp_path, 'ab')
-
-
-@pytest.mark.parametrize('family', ['bert', None])
-def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_path):
-    flag = f'--{family}_model' if family else '--model'
-    words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
-    choice = ModelChoice(parse(*words), family)
-    assert not choice.is_folder
-    first, tokenizer = choice.build(BertForSequenceClassification, mx.cpu(), num_labels=3)
-    assert (first.num_labels, len(tokenizer.vocab)) == (3, 7)
-    inputs = mx.nd.array([[2, 5, 6, 3]]), None, mx.nd.array([4])
-    scores = first(*inputs).asnumpy()
-    assert scores.std() > 0
-    first.save_pretrained(str(tmp_path / 'saved'), tokenizer)
-    choice = ModelChoice(parse(flag, tmp_path / 'saved'), family)
-    assert choice.is_folder
-    second, tokenizer = choice.build(BertForSequenceClassification, mx.cpu())
-    np.testing.assert_allclose(second(*inputs).asnumpy(), scores, atol=1e-6)
-    assert tokenizer.tokenize('a b') == ['a', 'b']
+def test_a_folder_has_a_size(tmp_path):
+    tiny.save_bert(tmp_path, 'ab')
     with refuses('model'):
-        ModelChoice(parse(flag, tmp_path / 'saved', '--hparams', SIZE), family)
+        ModelChoice(parse('--bert_model', tmp_path, '--hparams', 'num_layers=1'), 'bert')
 
 
 def test_the_score_is_the_mean_of_the_dev_sets():
@@ -99,13 +74,6 @@ def test_eval_results_have_the_originals_names(case, tmp_path):
     assert found == sorted([*lines.split(), 'global_step=7', 'loss=0.125'])
     if 'dev_mismatched' in report:  # the other is beside the folder
         assert 'acc = 0.25\n' in (tmp_path / 'out-MM' / 'eval_results.txt').read_text('utf-8')
-
-
-def test_eval_results_of_masked_words(tmp_path):
-    masked = {'mlm_loss': 2.0, 'nsp_loss': 0.5, 'mlm_acc': 0.25, 'nsp_acc': 0.75}
-    write_eval_results(str(tmp_path), {'eval': masked}, {'step': 3, 'train_loss': 9.0})
-    found = (tmp_path / 'eval_results.txt').read_text('utf-8').replace(' = ', '=').split()
-    assert found[:3] == ['global_step=3', 'loss=2.5', 'masked_lm_accuracy=0.25'] and len(found) == 6
 
 
 @pytest.mark.parametrize(('gpus', 'gpu'), [('0,1', None), ('0,0', None), ('0,1', 0)])

@@ -8,7 +8,6 @@ import sys
 import types
 import warnings
 from typing import NamedTuple
-from unittest import mock
 
 import mxnet as mx
 import numpy as np
@@ -31,13 +30,6 @@ ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 6
 SMALL = {'epochs': 2, 'batch_size': 8, 'lr': 3e-3, 'seed': 1, 'max_length': 12}
 
 
-@pytest.fixture(scope='module')
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('tiny') / 'model'
-    tiny.save_bert(folder, list('abcdefgh'))
-    return str(folder)
-
-
 def as_table(folder, rows):
     path = folder / f'{len(rows)}.csv'
     path.write_text('text,label\n' + ''.join(f'{text},{label}\n' for text, label in rows))
@@ -45,27 +37,27 @@ def as_table(folder, rows):
 
 
 @pytest.mark.parametrize('is_new', [True, False])
-def test_a_failed_start_leaves_nothing(folder, tmp_path, is_new):
+def test_a_failed_start_leaves_nothing(letters, tmp_path, is_new):
     place = tmp_path / 'runs' / 'first'
     if not is_new:
         place.mkdir(parents=True)
         (place / 'notes.txt').write_text('mine')
     options = {'output_dir': place, 'regression': True}
     with refuses(says='decimal'):
-        model_zoo.finetune(folder, 'text-classification', [('a', '1,5')] * 4, **options)
+        model_zoo.finetune(letters, 'text-classification', [('a', '1,5')] * 4, **options)
     assert {path.name for path in tmp_path.rglob('*')} - {'.lock'} == (
         set() if is_new else {'runs', 'first', 'notes.txt'}
     )
 
 
 @pytest.mark.parametrize('kernel', [{}, {'kernel': True}], ids=['script', 'notebook'])
-def test_what_a_program_shows(folder, monkeypatch, capsys, kernel):
+def test_what_a_program_shows(letters, monkeypatch, capsys, kernel):
     shell = types.SimpleNamespace(**kernel)
     monkeypatch.setitem(sys.modules, 'IPython', types.SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # pytest's
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter('always')
-        model_zoo.finetune(folder, 'text-classification', ROWS, dev=ROWS[:4], **SMALL)
+        model_zoo.finetune(letters, 'text-classification', ROWS, dev=ROWS[:4], **SMALL)
     out, err = capsys.readouterr()
     kinds = [each.category for each in warned]
     if kernel:  # all in one place, and nothing in red
@@ -75,10 +67,10 @@ def test_what_a_program_shows(folder, monkeypatch, capsys, kernel):
         assert {each.filename for each in warned if 'updates' in str(each.message)} == {__file__}
 
 
-def test_decimal_commas(folder):
+def test_decimal_commas(letters):
     def train(rows, decimal):
         options = {'method': 'linear', 'regression': True, 'decimal': decimal, 'dev': rows}
-        return model_zoo.finetune(folder, 'text-classification', rows, **options)
+        return model_zoo.finetune(letters, 'text-classification', rows, **options)
 
     points = [('a b', '1.5'), ('c d', '-2.25'), ('a d', '0')] * 4
     commas = [(text, label.replace('.', ',')) for text, label in points]
@@ -87,10 +79,10 @@ def test_decimal_commas(folder):
         train([('a b', '1.234'), *commas], ',')
 
 
-def test_a_file_to_predict_has_the_columns_of_the_training(folder, tmp_path, capsys):
+def test_a_file_to_predict_has_the_columns_of_the_training(letters, tmp_path, capsys):
     rows = [{'text': 'a', 'Comment (1)': text, 'verdict': label} for text, label in ROWS]
     trained = model_zoo.finetune(
-        folder, 'text-classification', rows, method='linear', text='Comment (1)', label='verdict'
+        letters, 'text-classification', rows, method='linear', text='Comment (1)', label='verdict'
     )
     trained.save(tmp_path)
     file = tmp_path / 'new.csv'
@@ -107,57 +99,51 @@ def best_of(folder, segment):
     return {name: value for name, value in scores if not name.endswith('_per_second')}, results
 
 
-def test_nothing_is_left_and_the_callers_state_is_kept(folder, tmp_path, monkeypatch):
+def test_nothing_is_left_and_the_callers_state_is_kept(letters, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('TMPDIR', str(tmp_path))
     monkeypatch.setattr('tempfile.tempdir', None)
     random.seed(5)
     np.random.seed(5)
     expected = random.Random(5).random(), np.random.RandomState(5).rand()
-    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **SMALL)
+    trained = model_zoo.finetune(letters, 'text-classification', ROWS, **SMALL)
     assert (random.random(), np.random.rand()) == expected
     assert not list(tmp_path.iterdir())
     assert trained.scores == {} and trained.folder is None and len(trained.history) == 2
     assert trained('a b')[0]['label'] in ('yes', 'no')
-    trained.save(tmp_path / 'saved')
-    again = model_zoo.pipeline(str(tmp_path / 'saved'))
-    assert again('a b')[0] == pytest.approx(trained('a b')[0])
     assert '<table' in trained._repr_html_() and 'custom' in repr(trained)
 
 
-def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_path):
+def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(letters, tmp_path):
     out = tmp_path / 'out'
     options = {**SMALL, 'dev': 0.25, 'output_dir': out, 'keep_state': True}
-    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+    trained = model_zoo.finetune(letters, 'text-classification', ROWS, **options)
     assert {'results.json', 'curves.png', 'best_model', 'report.html'} <= set(os.listdir(out))
     assert trained.folder == out and 'accuracy' in trained.scores
     with refuses(says='overwrite_output_dir'):
-        model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+        model_zoo.finetune(letters, 'text-classification', ROWS, **options)
     longer = model_zoo.finetune(
-        folder, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
+        letters, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
     )
     assert len(longer.history) == 3 and longer.history[:2] == trained.history
     for name in ('epochs', 'batch_size'):  # what isn't given again is the run's
         del options[name]
-    again = model_zoo.finetune(folder, 'text-classification', ROWS, resume=True, **options)
+    again = model_zoo.finetune(letters, 'text-classification', ROWS, resume=True, **options)
     assert again.history == longer.history
 
 
-def test_a_test_set_is_scored_or_predicted(folder):
+def test_a_test_set_is_scored_and_predicted(letters):
     def metrics(found, labels):
         return {'alike': np.mean([a == b for a, b in zip(found, labels)])}
 
     sets = ROWS, ROWS, ROWS[:4]
-    labelled = model_zoo.finetune(folder, 'text-classification', *sets, **SMALL, metrics=metrics)
+    labelled = model_zoo.finetune(letters, 'text-classification', *sets, **SMALL, metrics=metrics)
     assert labelled.test_scores['accuracy'] == labelled.test_scores['alike']
     assert len(labelled.predictions) == 4 and set(labelled.predictions) <= {'yes', 'no'}
-    test = [('a b',), ('c d',)]
-    bare = model_zoo.finetune(folder, 'text-classification', ROWS, test=test, **SMALL)
-    assert bare.test_scores == {} and len(bare.predictions) == 2
 
 
-def test_a_block_is_trained_in_place(folder):
-    block, tokenizer, _ = model_zoo.open_model(folder, 'classification', num_labels=2)
+def test_a_block_is_trained_in_place(letters):
+    block, tokenizer, _ = model_zoo.open_model(letters, 'classification', num_labels=2)
     before = block.classifier.weight.data().asnumpy()
     trained = model_zoo.finetune(block, 'text-classification', ROWS, tokenizer=tokenizer, **SMALL)
     assert trained.model is block
@@ -175,8 +161,8 @@ class Stop(Callback):
             os.kill(os.getpid(), 2)
 
 
-def test_ctrl_c_leaves_the_best_model_so_far_and_the_run_goes_on(folder, tmp_path):
-    words = folder, 'text-classification', ROWS, ROWS
+def test_ctrl_c_leaves_the_best_model_so_far_and_the_run_goes_on(letters, tmp_path):
+    words = letters, 'text-classification', ROWS, ROWS
     options = {**SMALL, 'epochs': 3, 'output_dir': tmp_path}
     trained = model_zoo.finetune(*words, callbacks=[Stop()], **options)
     assert trained.interrupted and len(trained.history) == 1 and trained('a b')
@@ -188,20 +174,10 @@ def test_ctrl_c_leaves_the_best_model_so_far_and_the_run_goes_on(folder, tmp_pat
     assert len(done.history) == 3 and 'interrupted' not in read_json(tmp_path)
 
 
-def test_a_disk_that_is_too_small_is_found_before_the_training(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr('shutil.disk_usage', lambda path: mock.Mock(free=2**12))
-    steps = []
-    counter = mock.Mock(on_step=steps.append)
-    options = {**SMALL, 'output_dir': tmp_path, 'callbacks': [counter]}
-    with pytest.raises(InputError) as caught:
-        model_zoo.finetune(folder, 'text-classification', ROWS, **options)
-    assert caught.value.field == 'output_dir' and not steps
-
-
-def test_nothing_of_the_texts_is_beside_the_model(folder, tmp_path):
+def test_nothing_of_the_texts_is_beside_the_model(letters, tmp_path):
     rows = [(f'{text} verysecret', label) for text, label in ROWS]
     options = {**SMALL, 'dev': 0.25, 'epochs': 1, 'output_dir': tmp_path}
-    model_zoo.finetune(folder, 'text-classification', rows, example='my own', **options)
+    model_zoo.finetune(letters, 'text-classification', rows, example='my own', **options)
     files = [path for path in (tmp_path / 'best_model').rglob('*') if path.is_file()]
     assert not any(b'verysecret' in path.read_bytes() for path in files)
     assert '- text: my own' in (tmp_path / 'best_model' / 'README.md').read_text('utf-8')
@@ -215,13 +191,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize('name, value', WRONG)
-def test_wrong_settings_name_the_keyword(folder, name, value):
+def test_wrong_settings_name_the_keyword(letters, name, value):
     with refuses(says=name, kind=(InputError, UnknownNameError)):
-        model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, name: value})
+        model_zoo.finetune(letters, 'text-classification', ROWS, **{**SMALL, name: value})
 
 
-def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
-    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **SMALL)
+def test_a_classifier_of_other_labels_is_told_apart(letters, tmp_path):
+    trained = model_zoo.finetune(letters, 'text-classification', ROWS, **SMALL)
     trained.save(tmp_path)
     rows = [(text, f'{label}{number % 3}') for number, (text, label) in enumerate(ROWS)]
     with pytest.raises(CheckpointError):
@@ -245,9 +221,9 @@ BAD_ROWS = [
 
 
 @pytest.mark.parametrize('task, rows, places', BAD_ROWS)
-def test_errors_in_rows_name_row_and_column(folder, task, rows, places):
+def test_errors_in_rows_name_row_and_column(letters, task, rows, places):
     with pytest.raises((InputError, UnknownNameError)) as caught:
-        model_zoo.finetune(folder, task, rows, epochs=1)
+        model_zoo.finetune(letters, task, rows, epochs=1)
     assert all(place in str(caught.value) for place in places)
 
 
@@ -301,30 +277,30 @@ class Row(NamedTuple):
     label: int
 
 
-def test_a_task_of_ones_own(folder):
+def test_a_task_of_ones_own(letters):
     rows = [('a', 0), ('b b', 1), ('c c c', 2)] * 8
-    trained = model_zoo.finetune(folder, RatingTask, rows, rows, epochs=12, batch_size=6, lr=1e-2)
+    trained = model_zoo.finetune(letters, RatingTask, rows, rows, epochs=12, batch_size=6, lr=1e-2)
     assert trained.scores['closeness'] > -0.5
 
 
-def test_an_object_of_a_task(folder, tmp_path):
+def test_an_object_of_a_task(letters, tmp_path):
     """Its settings hold where no keyword says otherwise, and stay its own."""
     rows = [('a', 0), ('b b', 1), ('c c c', 2), ('a a a', 3)] * 2
     task = RatingTask(RatingSettings(steps=4, epochs=1, model='none', output_dir='never'))
     out = tmp_path / 'out'
-    trained = model_zoo.finetune(folder, task, rows, rows, epochs=2, output_dir=out)
+    trained = model_zoo.finetune(letters, task, rows, rows, epochs=2, output_dir=out)
     assert len(trained.history) == 2 and trained.model.config.num_labels == 3
     assert (out / 'results.json').exists() and not os.path.exists('never')
     assert task.settings == RatingSettings(steps=4, epochs=1, model='none', output_dir='never')
     with pytest.raises(UnknownNameError):
-        model_zoo.finetune(folder, task, rows, epoch=2)
+        model_zoo.finetune(letters, task, rows, epoch=2)
 
 
-def test_several_labels_a_text(folder, tmp_path):
+def test_several_labels_a_text(letters, tmp_path):
     rows = [('a b', ['x', 'y']), ('c d', []), ('a', 'x'), ('b b', ['y'])] * 6
     out = tmp_path / 'out'
     options = {**SMALL, 'epochs': 20, 'multi_label': True, 'output_dir': out}
-    trained = model_zoo.finetune(folder, 'text-classification', rows, rows, rows[:4], **options)
+    trained = model_zoo.finetune(letters, 'text-classification', rows, rows, rows[:4], **options)
     assert trained.scores.keys() == {'macro_f1', 'micro_f1', 'accuracy', 'loss'}
     assert trained.scores['macro_f1'] > 0.7
     assert trained.history[-1]['loss'] < 0.6 * trained.history[0]['loss']
@@ -334,14 +310,14 @@ def test_several_labels_a_text(folder, tmp_path):
     per_class = examined['tables']['Scores per label']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
     with refuses('multi_label'):
-        model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
+        model_zoo.finetune(letters, 'text-classification', rows, regression=True, **options)
 
 
 @pytest.mark.parametrize('keep_state', [False, True])
-def test_the_folder_of_a_run_stands_for_its_best_epoch(folder, tmp_path, keep_state):
+def test_the_folder_of_a_run_stands_for_its_best_epoch(letters, tmp_path, keep_state):
     numbers = iter([0.9, 0.5])
     trained = model_zoo.finetune(
-        *(folder, 'text-classification', ROWS, ROWS),
+        *(letters, 'text-classification', ROWS, ROWS),
         **{**SMALL, 'keep_state': keep_state, 'output_dir': tmp_path / 'run', 'best_by': 'mine'},
         metrics=lambda predictions, labels: {'mine': next(numbers)},
     )
@@ -357,34 +333,33 @@ TEXTS = ['a b c d\ne f g h', 'a b c\nd e f', 'b c d e\nf g h', 'c d\ne f\ng h'] 
 MASKED = {**SMALL, 'max_predictions_per_seq': 3}
 
 
-def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
+def test_masked_words_of_a_text_as_the_script_trains_them(letters, tmp_path):
     train, dev = tmp_path / 'train.txt', tmp_path / 'dev.txt'
     train.write_text('\n\n'.join(TEXTS) + '\n')
     dev.write_text('\n\n'.join(TEXTS[:6]) + '\n')
     argv = (
-        f'--train_file {train} --dev_file {dev} --masked_lm_only --model {folder} '
+        f'--train_file {train} --dev_file {dev} --masked_lm_only --model {letters} '
         '--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_length 12 --num_workers 0 '
         f'--max_predictions_per_seq 3 --output_dir {tmp_path}/out'
     ).split()
     assert run(load_script('finetune_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'eval')
     for sets in ((train, dev), (iter(TEXTS), [{'text': text} for text in TEXTS[:6]])):
-        trained = model_zoo.finetune(folder, 'fill-mask', *sets, **MASKED)
+        trained = model_zoo.finetune(letters, 'fill-mask', *sets, **MASKED)
         assert trained.scores == best
     assert trained('a b [MASK] d')[0]['token_str']
-    assert 'mlm_loss' in model_zoo.finetune(folder, 'fill-mask', TEXTS, dev=0.25, **MASKED).scores
+    assert 'mlm_loss' in model_zoo.finetune(letters, 'fill-mask', TEXTS, dev=0.25, **MASKED).scores
 
 
 @pytest.mark.parametrize(
     'task, rows', [('fill-mask', TEXTS), ('text-classification', ROWS), ('text-generation', TEXTS)]
 )
-def test_a_part_of_an_epoch_is_the_same_for_every_task(folder, tmp_path, task, rows):
+def test_a_part_of_an_epoch_is_the_same_for_every_task(letters, tmp_path, task, rows):
     options = {'batch_size': 2, 'lr': 0, 'seed': 1, 'max_length': 5}
-    if task == 'text-generation':
-        tiny.save_gpt2(tmp_path / 'gpt2')
-        folder = tmp_path / 'gpt2'
+    tiny.save_gpt2(tmp_path / 'gpt2')
+    model = tmp_path / 'gpt2' if task == 'text-generation' else letters
     steps = [
-        model_zoo.finetune(folder, task, rows, epochs=epochs, **options).history[-1]['step']
+        model_zoo.finetune(model, task, rows, epochs=epochs, **options).history[-1]['step']
         for epochs in (0.01, 0.5, 1, 1.5, 2)
     ]
     one = steps[2]

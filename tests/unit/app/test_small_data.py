@@ -6,7 +6,7 @@ import logging
 
 import numpy as np
 import pytest
-import tiny
+from arrays import tensors_of
 from refusals import refuses
 
 import model_zoo
@@ -17,26 +17,15 @@ from model_zoo.training import Callback
 ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 4
 
 
-@pytest.fixture(scope='module')
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('tiny') / 'model'
-    tiny.save_bert(folder, list('abcd'))
-    return str(folder)
-
-
 def train(folder, **options):
     options = {'epochs': 2, 'batch_size': 8, 'lr': 1e-2, 'seed': 1, **options}
     return model_zoo.finetune(folder, 'text-classification', ROWS, ROWS, **options)
 
 
-def parameters(block):
-    return {name: p.data().asnumpy() for name, p in block.parameters_by_name().items()}
-
-
 @pytest.mark.parametrize('freeze', ['encoder', '1', 1])
-def test_frozen_layers_keep_their_parameters(folder, freeze):
-    before = parameters(model_zoo.open_model(folder, 'classification')[0])
-    after = parameters(train(folder, freeze=freeze).model)
+def test_frozen_layers_keep_their_parameters(letters, freeze):
+    before = tensors_of(model_zoo.open_model(letters, 'classification')[0])
+    after = tensors_of(train(letters, freeze=freeze).model)
     changed = {name for name in after if not np.array_equal(before[name], after[name])}
     assert {'pooler.weight', '^classifier.weight'} <= changed
     layers = {name.split('.')[2] for name in changed if name.startswith('encoder.layers.')}
@@ -51,9 +40,9 @@ BAD += [('class_weights', each) for each in ({'maybe': 1}, {'yes': -1}, {'yes': 
 
 
 @pytest.mark.parametrize('field, value', BAD)
-def test_bad_values(folder, field, value):
+def test_bad_values(letters, field, value):
     with refuses(field):
-        train(folder, **{field: value})
+        train(letters, **{field: value})
 
 
 class Records(Callback):
@@ -66,12 +55,12 @@ class Records(Callback):
         self.kept.append(record)
 
 
-def test_schedules(folder):
+def test_schedules(letters):
     rates = {}
     for name in ('linear', 'cosine', 'constant'):
         log = Records()
         options = {'lr_schedule': name, 'warmup_ratio': 0.5, 'log_interval': 1, 'epochs': 4}
-        train(folder, **options, callbacks=[log])
+        train(letters, **options, callbacks=[log])
         rates[name] = [record['lr'] for record in log.kept]
     assert rates['linear'][5] < rates['cosine'][5] < rates['constant'][5]
     assert rates['cosine'][7] < rates['linear'][7]
@@ -80,7 +69,7 @@ def test_schedules(folder):
 
 
 @pytest.mark.parametrize('form', ['classes', 'pairs', 'numbers', 'several labels'])
-def test_a_linear_classifier_of_a_frozen_encoder(folder, form, tmp_path):
+def test_a_linear_classifier_of_a_frozen_encoder(letters, form, tmp_path):
     """It is fitted, saved, opened, exported and served as any other."""
     rows, options = ROWS, {}
     if form == 'pairs':
@@ -92,7 +81,7 @@ def test_a_linear_classifier_of_a_frozen_encoder(folder, form, tmp_path):
         rows = [(text, [label, 'all'] if label == 'yes' else [label]) for text, label in ROWS]
         options = {'multi_label': True}
     trained = model_zoo.finetune(
-        folder, 'text-classification', rows, rows, method='linear', output_dir=tmp_path, **options
+        letters, 'text-classification', rows, rows, method='linear', output_dir=tmp_path, **options
     )
     assert len(trained.history) == 1
     assert trained.scores[trained.task.metric] > 0.9
@@ -107,13 +96,13 @@ def test_a_linear_classifier_of_a_frozen_encoder(folder, form, tmp_path):
     for answer, again in zip(*(np.ravel(use(first)) for use in (trained, opened)), strict=True):
         assert answer['label'] == again['label']
         assert answer['score'] == pytest.approx(again['score'], abs=1e-5)
-    before = parameters(model_zoo.open_model(folder, 'classification')[0])
-    after = parameters(trained.model)
+    before = tensors_of(model_zoo.open_model(letters, 'classification')[0])
+    after = tensors_of(trained.model)
     changed = {name for name in after if not np.array_equal(before[name], after[name])}
     assert changed == {'^classifier.weight', '^classifier.bias'}
 
 
-def test_class_weights(folder):
+def test_class_weights(letters):
     rows = [('a b', 'yes')] * 2 + [('c d', 'no')] * 14
     options = {'labels': ['no', 'yes'], 'epochs': 1, 'lr': 0, 'log_interval': 1}
 
@@ -122,7 +111,7 @@ def test_class_weights(folder):
     def loss(**more):
         log = Records()
         more.update(options, callbacks=[log])
-        model_zoo.finetune(folder, 'text-classification', rows, **more)
+        model_zoo.finetune(letters, 'text-classification', rows, **more)
         return log.kept[0]['loss']
 
     yes, no = loss(class_weights={'yes': 1, 'no': 0}), loss(class_weights={'yes': 0, 'no': 1})
@@ -130,12 +119,12 @@ def test_class_weights(folder):
     assert loss(class_weights='balanced') == pytest.approx(4 * yes + no * 8 / 14, rel=1e-4)
 
 
-def test_the_best_epoch_by_any_score_and_early_stopping(folder):
-    trained = train(folder, best_by='loss', epochs=3)
-    assert len(train(folder, early_stopping=1, epochs=4, lr=0).history) == 2
+def test_the_best_epoch_by_any_score_and_early_stopping(letters):
+    trained = train(letters, best_by='loss', epochs=3)
+    assert len(train(letters, early_stopping=1, epochs=4, lr=0).history) == 2
     assert trained.scores['loss'] == min(record['loss'] for record in trained.history)
     with pytest.raises(UnknownNameError):
-        train(folder, best_by='bleu')
+        train(letters, best_by='bleu')
 
 
 FEW = {
@@ -149,13 +138,13 @@ FEW = {
 
 
 @pytest.mark.parametrize('task', FEW)
-def test_few_rows_get_more_updates_unless_they_are_given(folder, task, tmp_path):
+def test_few_rows_get_more_updates_unless_they_are_given(letters, task, tmp_path):
     rows = [FEW[task]] * 7 + ROWS[3:4] * (task == 'text-classification')
     found = {}
     for name, given in (('none', {}), ('epochs', {'epochs': 2}), ('size', {'batch_size': 2})):
         options = {'max_length': 12, 'seed': 1, 'output_dir': tmp_path / name, **given}
         options.update({'max_query_length': 4} if task == 'question-answering' else {})
-        settings = model_zoo.finetune(folder, task, rows, **options).task.settings
+        settings = model_zoo.finetune(letters, task, rows, **options).task.settings
         found[name] = settings.epochs, settings.batch_size
     assert found == {'none': (20, 8), 'epochs': (2, 8), 'size': (20, 2)}
 
@@ -164,11 +153,11 @@ TICKETS = [(f'{"a b" * 2} {"abcd"[i % 4]} {"abcd"[i // 4]}', 'Log in') for i in 
 TICKETS += [('c d', 'Bill'), ('c d', 'Bill'), ('d c c', 'Bill'), ('d d', 'Bill'), ('a', 'login')]
 
 
-def test_odd_rows_are_warned_of_and_what_leads_chooses(folder, tmp_path, caplog):
+def test_odd_rows_are_warned_of_and_what_leads_chooses(letters, tmp_path, caplog):
     caplog.set_level(logging.INFO)
     dev = [('a b b', 'Log in'), ('c c', 'Bill'), ('c d d', 'Bill')]
     trained = model_zoo.finetune(
-        folder, 'text-classification', TICKETS, dev, epochs=3, seed=1, output_dir=tmp_path / 'run'
+        letters, 'text-classification', TICKETS, dev, epochs=3, seed=1, output_dir=tmp_path / 'run'
     )
     for said in (
         "differ only in case or blanks: 'Log in', 'login'",
@@ -201,18 +190,18 @@ def test_words_alone_as_a_baseline(kind):
         np.testing.assert_allclose(found, labels, atol=1.2)
 
 
-def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(folder, caplog):
-    train(folder)
+def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(letters, caplog):
+    train(letters)
     assert 'only 4 updates' in caplog.text
     assert '16 of 16 texts of the dev set are in the training set' in caplog.text
 
 
-def test_a_new_head_is_a_warning_in_use_alone(folder, caplog):
+def test_a_new_head_is_a_warning_in_use_alone(letters, caplog):
     caplog.set_level(logging.INFO)
-    train(folder, training_steps=1)
+    train(letters, training_steps=1)
     assert 'has no classifier.weight, classifier.bias: new, and the training sets' in caplog.text
     assert 'random until trained' not in caplog.text
-    model_zoo.open_model(folder, 'classification')
+    model_zoo.open_model(letters, 'classification')
     (said,) = [each for each in caplog.records if 'random until trained' in each.getMessage()]
     assert said.levelno == logging.WARNING
 
@@ -221,12 +210,12 @@ QUESTIONS = [('a b', 'c d', 'd', 2), ('b', 'c c a', None, None)]
 
 
 @pytest.mark.parametrize('count', [2, 10])
-def test_few_questions_choose_no_threshold(folder, tmp_path, count, caplog):
+def test_few_questions_choose_no_threshold(letters, tmp_path, count, caplog):
     caplog.set_level(logging.INFO)
     options = {'version_2': True, 'max_length': 16, 'max_query_length': 4, 'epochs': 1}
     dev = QUESTIONS * count
     model_zoo.finetune(
-        folder, 'question-answering', QUESTIONS * 4, dev, output_dir=tmp_path, **options
+        letters, 'question-answering', QUESTIONS * 4, dev, output_dir=tmp_path, **options
     )
     results = json.loads((tmp_path / 'results.json').read_text('utf-8'))
     few = [text for text in results['warnings'] if 'too few to choose' in text]
@@ -234,8 +223,8 @@ def test_few_questions_choose_no_threshold(folder, tmp_path, count, caplog):
     assert f'{count} questions with and {count} without an answer' in caplog.text
 
 
-def test_a_frozen_encoder_of_float16(folder):
-    given = folder, 'text-classification', TICKETS, TICKETS
+def test_a_frozen_encoder_of_float16(letters):
+    given = letters, 'text-classification', TICKETS, TICKETS
     losses = [
         model_zoo.finetune(*given, method='linear', dtype=dtype).scores['loss']
         for dtype in ('float32', 'float16')

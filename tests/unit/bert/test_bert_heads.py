@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_same, flatten, part
+from arrays import array, assert_same, flatten, part, stored
 from bert_compare import (
     CONFIG,
     HEADS,
@@ -30,8 +30,7 @@ def make(name, **options):
 
 @pytest.fixture(scope='module')
 def original(fixtures):
-    with np.load(fixtures / 'bert_heads.npz') as file:
-        return dict(file)
+    return stored(fixtures / 'bert_heads.npz')
 
 
 @pytest.mark.parametrize('number, name', list(enumerate(HEADS)))

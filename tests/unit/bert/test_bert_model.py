@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_same, text_inputs
+from arrays import array, assert_same, stored, text_inputs
 from refusals import refuses
 
 import bert
@@ -133,8 +133,7 @@ def minilm(minilm_dir):
 def test_minilm_equals_the_original(minilm, fixtures):
     """All layers and the pooled output, by what pytorch-pretrained-bert gave on 64 sentences."""
     minilm.hybridize(static_alloc=True, static_shape=True)
-    with np.load(fixtures / 'bert_minilm.npz') as file:
-        expected = dict(file)
+    expected = stored(fixtures / 'bert_minilm.npz')
     words, valid = expected['words'], expected['valid']
     order = np.argsort(valid)
     layers = np.zeros((6, *words.shape), 'float32')

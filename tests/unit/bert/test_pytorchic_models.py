@@ -6,7 +6,7 @@ import pathlib
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import assert_equal, assert_same
+from arrays import assert_equal, assert_same, stored
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from model_zoo.checkpoint import read_tensors
@@ -19,8 +19,7 @@ FIELDS = json.loads((FOLDER / 'model.json').read_text())
 
 @pytest.fixture(scope='module')
 def expected():
-    with np.load(FOLDER / 'expected.npz') as file:
-        return dict(file)
+    return stored(FOLDER / 'expected.npz')
 
 
 def make(block_class, **options):

@@ -4,7 +4,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import assert_same, text_inputs
 from gluonnlp_models import SIZES
 
 import bert
@@ -30,13 +29,10 @@ def test_folder(folder):
     opened = open_model(folder)
     assert type(opened.block) is bert.RobertaModel and opened.block.has_decoder
     assert opened.tokenizer.encode('ab').tokens == ['<s>', 'ab', '</s>']
-    model, vocab = model_zoo.get_model('roberta_12_768_12', pretrained=folder)
+    _, vocab = model_zoo.get_model('roberta_12_768_12', pretrained=folder)
     assert vocab.idx_to_token == TOKENS
     assert (vocab.mask_token, vocab.padding_token) == ('<mask>', '<pad>')
     assert (vocab.bos_token, vocab.eos_token) == ('<s>', '</s>')
-    words, _, valid, _ = text_inputs(dtype='float32')
-    words = words % len(TOKENS)
-    assert_same(model(words, valid)[-1], opened.block(words, valid)[-1])
     with pytest.raises((CheckpointError, InputError)):
         bert.BertForMaskedLM.from_pretrained(folder)
 

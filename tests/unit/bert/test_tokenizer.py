@@ -58,15 +58,6 @@ def test_tokens_without_basic_tokenization_are_the_originals(expected, vocab_fil
         assert pieces.tokenize(case['text']) == case['tokens_without_basic']
 
 
-def test_a_batch_gives_what_single_texts_give(texts, tokenizer):
-    batch = tokenizer.encode_batch(texts)
-    for text, row, ids in zip(texts, batch, batch.input_ids):
-        one = tokenizer.encode(text)
-        assert row.tokens == one.tokens == ['[CLS]', *tokenizer.tokenize(text), '[SEP]']
-        assert ids[: row.valid_length].tolist() == one.input_ids.tolist()
-        assert row.offsets == one.offsets and row.word_ids == one.word_ids
-
-
 def test_words_that_are_never_split():
     text = '[A.b] x[A.b] \u00c9.t e.t E.T [SEP] Foo'
     assert BasicTokenizer(never_split=()).tokenize('[SEP]') == ['[', 'sep', ']']

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from arrays import stored
 from json_files import change_json
 from refusals import refuses
 
@@ -24,8 +25,7 @@ def folder(fixtures, tmp_path):
 
 @pytest.fixture
 def expected(fixtures):
-    with np.load(fixtures / 'sentence_transformers' / 'expected.npz') as file:
-        return dict(file)
+    return stored(fixtures / 'sentence_transformers' / 'expected.npz')
 
 
 @pytest.fixture
@@ -76,8 +76,7 @@ def test_command(folder, expected, sentences, tmp_path):
     output = str(tmp_path / 'vectors.npz')
     argv = ['--model', str(folder('today')), '--sentences', *sentences[:2], '--output', output]
     main([*argv, '--pooling', 'model', '--prompt_name', 'query'])
-    with np.load(output) as file:
-        (vectors,) = (file[name] for name in file if file[name].shape == (2, 5))
+    (vectors,) = (each for each in stored(output).values() if each.shape == (2, 5))
     close(vectors, expected['today query'][:2])
     with refuses('prompt'):
         main([*argv, '--prompt', 'query: '])

@@ -10,7 +10,6 @@ from mxnet.gluon import nn
 
 from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.config import Config
-from model_zoo.checkpoint import Mapping, Rule
 
 
 @dataclasses.dataclass
@@ -40,16 +39,6 @@ class Tiny(ZooBlock):
         if z is not None:
             result = [result * part for part in z]
         return result
-
-    @classmethod
-    def name_maps(cls, config):
-        rules = [
-            Rule('dense.weight', 'd.w'),
-            Rule('dense.bias', 'd.b'),
-            Rule('^head.weight', '^head.w'),
-            Rule('^head.bias', '^head.b'),
-        ]
-        return {'other': Mapping(rules, 'body.')}
 
 
 def make(block_class=Tiny):

@@ -12,6 +12,7 @@ from halves import HALVES
 from refusals import refuses
 
 from export import export_block
+from model_zoo.blocks.block import NUM_CHOICES
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError
 from model_zoo.registry import list_families
@@ -73,7 +74,7 @@ def inputs_of(block, length=7, seed=0, labels=False, rows=3):
     }
     for name, (axes, classes) in block.label_inputs.items() if labels else ():
         if isinstance(classes, str):
-            classes = 2 if classes == 'choices' else getattr(block.config, classes)
+            classes = 2 if classes == NUM_CHOICES else getattr(block.config, classes)
         inputs[name] = random.randint(0, min(classes, length), shape[:axes])
     known = {*block.input_names} - {*block.unused_inputs}
     return {name: value for name, value in inputs.items() if name in known}

@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import safetensors.numpy
+from arrays import assert_equal
 
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.tensor_files import METADATA, write_params, write_safetensors
@@ -21,13 +22,6 @@ TENSORS = {
     'half': np.array([0.5, -2], dtype='float16'),
     'name with ünïcode': np.array([1.0], dtype='float32'),
 }
-
-
-def assert_equal(one, two):
-    assert sorted(one) == sorted(two)
-    for name, value in one.items():
-        assert value.dtype == two[name].dtype and value.shape == two[name].shape
-        np.testing.assert_array_equal(value, two[name])
 
 
 # -- formats ------------------------------------------------------------------------------------

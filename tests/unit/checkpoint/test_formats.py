@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import assert_equal
+from arrays import assert_equal, stored
 from json_files import change_json
 from refusals import refuses
 
@@ -32,8 +32,7 @@ def copy(fixtures, tmp_path):
 
 
 def outputs_of(folder):
-    with np.load(folder / 'outputs.npz') as file:
-        return dict(file)
+    return stored(folder / 'outputs.npz')
 
 
 def ids(array):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from arrays import assert_equal, stored
 
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError
@@ -119,11 +120,8 @@ SIX = (np.arange(6, dtype='<f4').tobytes(), 6)
 @pytest.mark.parametrize('name', FORMATS)
 def test_as_torch_reads_it(fixtures, name):
     tensors, metadata = read_tensors(fixtures / 'torch_files' / f'{name}.pt')
-    with np.load(fixtures / 'torch_files' / 'expected.npz') as expected:
-        assert sorted(tensors) == sorted(expected) and metadata == {}
-        for key, array in tensors.items():
-            assert array.dtype == expected[key].dtype
-            np.testing.assert_array_equal(array, expected[key])
+    assert_equal(tensors, stored(fixtures / 'torch_files' / 'expected.npz'))
+    assert metadata == {}
     assert np.shares_memory(tensors['whole'], tensors['tied'])
     assert not tensors['whole'].flags.writeable
 

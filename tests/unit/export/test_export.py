@@ -1,6 +1,5 @@
 """export_block: for every block, loaded back by plain MXNet, whole or not at all."""
 
-import json
 import os
 
 import mxnet as mx
@@ -38,15 +37,6 @@ def exported(block, folder, inputs=None, count=3, **options):
 
 def assert_graph(loaded, block, inputs):
     assert_same(loaded(*[x for x in inputs if x is not None]), block(*inputs))
-
-
-def test_question_answering_has_two_outputs(tmp_path):
-    block = make('BertForQuestionAnswering')
-    inputs = make_inputs(3, 9)
-    outputs = exported(block, tmp_path)(*inputs)
-    assert [output.shape for output in outputs] == [(3, 9), (3, 9)]
-    both = mx.nd.stack(*block(*inputs), axis=2)  # as GluonNLP's
-    assert_same(exported(block, tmp_path, one_output=True)(*inputs), both)
 
 
 OPTIONS = [
@@ -165,14 +155,6 @@ def test_inputs_that_are_refused(tmp_path):
     with refuses(says='file'):
         export.export_block(make(), str(tmp_path / 'file' / 'out'), 'block')
     assert os.listdir(tmp_path) == ['file']
-
-
-def test_the_names_of_the_labels_are_beside_the_graph(tmp_path):
-    block = make('BertForSequenceClassification')
-    block.config.extras['id2label'] = {'0': 'no', '1': 'yes'}
-    export.export_block(block, str(tmp_path), 'net')
-    beside = json.loads((tmp_path / 'net-labels.json').read_text())
-    assert beside == {'id2label': {'0': 'no', '1': 'yes'}}
 
 
 @pytest.mark.parametrize('name', ['BertModel', 'BertForMultipleChoice', 'BertForPreTraining'])

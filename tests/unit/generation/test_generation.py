@@ -113,20 +113,6 @@ def greedy_by_hand(model, prompt, count, see=lambda text: text):
     return text[len(prompt) :]
 
 
-# -- greedy ----------------------------------------------------------------------------------------
-
-
-def test_greedy_unequal_prompts(model):
-    result = generate(model, PROMPTS, 9)
-    assert tokens_of(result) == [[greedy_by_hand(model, prompt, 9)] for prompt in PROMPTS]
-    for prompt, [(tokens, log_prob, finish)] in zip(PROMPTS, result):
-        text = prompt + tokens
-        steps = range(len(prompt), len(text))
-        expected = sum(model.log_probs(text[:end])[text[end]] for end in steps)
-        assert log_prob == pytest.approx(expected, abs=1e-5)
-        assert finish == 'length'
-
-
 # -- stop tokens -----------------------------------------------------------------------------------
 
 

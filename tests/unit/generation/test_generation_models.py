@@ -23,11 +23,11 @@ BLOCKS = {n: (TransfoXLLMHeadModel, {**XL_SIZES, **changes}) for n, changes in M
 BLOCKS.update(GPTS)
 
 
-def make(name):
+def make(name, options=None, **changes):
     block_class, sizes = BLOCKS[name]
     # with some other seeds the models repeat one token
-    config = tiny.make_config(block_class.config_class, 37, **sizes)
-    block = tiny.initialized(block_class(config), seed=5)
+    config = tiny.make_config(block_class.config_class, 37, **sizes, **changes)
+    block = tiny.initialized(block_class(config, **options or {}), seed=5)
     block.hybridize(static_alloc=True, static_shape=True)
     return block
 
@@ -55,8 +55,9 @@ def seen(block, text):
     return text[begin:]
 
 
-def test_greedy(block):
-    result = generate(block, PROMPTS, 15)
+def assert_greedy(block, count):
+    """Return what is generated, after a comparison with plain calls."""
+    result = generate(block, PROMPTS, count)
     for prompt, [(tokens, log_prob, _)] in zip(PROMPTS, result):
         text, expected = list(prompt), 0.0
         for token in tokens:
@@ -65,7 +66,29 @@ def test_greedy(block):
             expected += log_probs[token]
             text.append(token)
         assert log_prob == pytest.approx(expected, abs=1e-4)
+    return result
+
+
+def test_greedy(block):
+    result = assert_greedy(block, 15)
     assert len({token for (each,) in result for token in each.tokens}) > 2
+
+
+@pytest.mark.parametrize('name', GPTS)
+def test_changes_of_the_model_between_generations(name):
+    """Weights, heads and special tokens: the next start sees them, whoever made the change."""
+    options = 'output_attentions', 'output_all_encodings', 'keep_multihead_output'
+    options = {**dict.fromkeys(options, True), 'predict_special_tokens': False}
+    block = make(name, options, n_special=3)
+    for change in (
+        lambda: None,
+        lambda: block.transformer.prune_heads({0: [1]}),
+        lambda: block.transformer.set_num_special_tokens(6),
+        lambda: block.transformer.position_weight.set_data(mx.nd.random.normal(shape=(24, 24))),
+        lambda: block.prune_heads({1: [2]}),
+    ):
+        change()
+        assert_greedy(block, 3)
 
 
 ROWS = [

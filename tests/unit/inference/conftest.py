@@ -1,10 +1,13 @@
 """Tiny models that the tests of pipelines and of the server share."""
 
+import math
+
 import pytest
 from tiny_models import save_bert, save_gpt2
 
 import bert
 import model_zoo
+from model_zoo.inference.pipeline_base import Meter
 
 
 @pytest.fixture(scope='session')
@@ -43,6 +46,15 @@ def pipelines(saved, writer_folder):
         'writer': writer_folder,
     }
     return {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
+
+
+@pytest.fixture(scope='session')
+def rows_of():
+    """A function of a pipeline, an item and options: the rows that the model is given."""
+    limits = dict.fromkeys(('max_rows', 'max_tokens', 'max_body', 'max_answer'), 10**9)
+    return lambda pipe, item, options: (
+        pipe.prepare([item], options, Meter(math.inf, **limits)).all_rows
+    )
 
 
 @pytest.fixture(scope='module')

@@ -1,7 +1,6 @@
 """Pipelines on tiny models: forms of input, order, batches, threads, and bad input."""
 
 import itertools
-import math
 
 import mxnet as mx
 import numpy as np
@@ -14,7 +13,6 @@ from variant_models import MAKERS
 import bert
 import model_zoo
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.inference.pipeline_base import Meter
 
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
 
@@ -153,12 +151,10 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize('name, option, usual, beyond, last', BOUNDS)
-def test_windows_of_long_texts(pipelines, name, option, usual, beyond, last):
-    limits = dict.fromkeys(('max_rows', 'max_tokens', 'max_body', 'max_answer'), 10**9)
-
+def test_windows_of_long_texts(pipelines, rows_of, name, option, usual, beyond, last):
     def rows(**options):
-        work = pipelines[name].prepare([LONG[name]], options, Meter(math.inf, **limits))
-        return [row.input_ids.tolist() for row in work.all_rows]
+        found = rows_of(pipelines[name], LONG[name], options)
+        return [row.input_ids.tolist() for row in found]
 
     assert rows() == rows(**{option: usual}) != rows(**{option: usual - 1})
     assert rows(**{option: last})

@@ -14,8 +14,7 @@ from model_zoo.util.choices import CALIBRATION_MODES
 
 
 def make(block_class=BertForSequenceClassification, **options):
-    sizes = {'hidden_size': 32, 'num_attention_heads': 4, 'intermediate_size': 64}
-    config = tiny.bert_config(500, max_position_embeddings=32, **sizes)
+    config = tiny.bert_config(500, max_position_embeddings=32, **tiny.WIDER)
     return tiny.initialized(block_class(config, **options), 0.3, 3)
 
 

@@ -1,7 +1,6 @@
 """Question answering by a model that says how it was trained to read."""
 
 import json
-import math
 
 import pytest
 import tiny
@@ -12,7 +11,6 @@ from tiny_models import WORDS
 import bert
 import model_zoo
 from model_zoo.errors import InputError
-from model_zoo.inference.pipeline_base import Meter
 
 READER = cases('inference')['READER']
 ITEM = {'question': 'where ?', 'context': 'the cat  sleeps in\nparis , the dog sleeps . ' * 2}
@@ -41,7 +39,7 @@ def test_its_threshold_decides_whether_there_is_an_answer(tmp_path, capsys):
     assert json.loads(said.out)['answer'] and 'always answers' in said.err
 
 
-def test_a_calls_options_come_before_the_models(tmp_path):
+def test_a_calls_options_come_before_the_models(tmp_path, rows_of):
     answer = reader(tmp_path, null_score_diff_threshold=-1e6)
     ranked = answer(ITEM, top_k=9)
     assert ranked[0]['answer'] == '' and len(ranked) == 9
@@ -49,11 +47,7 @@ def test_a_calls_options_come_before_the_models(tmp_path):
     longer = answer(ITEM, top_k=9, max_answer_len=8, handle_impossible_answer=False)
     assert all(each['answer'] for each in longer)
     assert any(len(each['answer'].split()) > 2 for each in longer)
-    limits = dict.fromkeys(('max_rows', 'max_tokens', 'max_body', 'max_answer'), 10**9)
-    rows = [
-        len(answer.prepare([ITEM], options, Meter(math.inf, **limits)).all_rows)
-        for options in STRIDES
-    ]
+    rows = [len(rows_of(answer, ITEM, options)) for options in STRIDES]
     assert rows[0] == rows[1] > rows[2]
 
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from arrays import assert_close
+from arrays import assert_close, stored
 from json_files import cases
 from refusals import refuses
 from script_runs import wait_until
@@ -98,18 +98,11 @@ def test_a_blank_text_is_refused_or_has_no_answer(client, name, inputs):
     assert client.infer('tagger', ' ') == []
 
 
-def test_an_answer_may_be_none(client):
-    item = {'question': 'where ?', 'context': 'in paris .'}
-    options = {'handle_impossible_answer': True, 'top_k': 99}
-    empty = [each for each in client.infer('squad', item, parameters=options) if not each['answer']]
-    assert {(each['start'], each['end']) for each in empty} == {(0, 0)}
-
-
 def test_vectors_of_a_model_of_sentence_transformers(fixtures):
     folder = fixtures / 'sentence_transformers'
     texts = json.loads((folder / 'sentences.json').read_text())
-    with np.load(folder / 'expected.npz') as file:
-        expected = file['joined']
+    vectors = stored(folder / 'expected.npz')
+    expected = vectors['joined']
     client = Client(build_app({'joined': model_zoo.pipeline(str(folder / 'joined'))}))
     units = expected / np.linalg.norm(expected, axis=1, keepdims=True)
     item = {'source_sentence': texts[0], 'sentences': texts[1:]}
@@ -122,9 +115,8 @@ def test_vectors_of_a_model_of_sentence_transformers(fixtures):
     body = {'model': 'joined', 'input': texts, 'dimensions': 2}
     found = client.post('/v1/embeddings', body).json()['data']
     np.testing.assert_allclose([each['embedding'] for each in found], cut, atol=1e-5)
-    with np.load(folder / 'expected.npz') as file:
-        found = client.infer('joined', texts, prompt_name='query')
-        np.testing.assert_allclose(found, file['joined query'], atol=1e-5)
+    found = client.infer('joined', texts, prompt_name='query')
+    np.testing.assert_allclose(found, vectors['joined query'], atol=1e-5)
     assert np.ndim(client.infer('joined', 'the dog', parameters={'pooling': 'none'})) == 3
 
 

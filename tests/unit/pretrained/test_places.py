@@ -10,6 +10,7 @@ import pytest
 import safetensors.numpy
 import tiny
 import tokenizers
+from folders import word_pieces
 from huggingface_hub import constants
 from local_hub import publish
 from loopback import Resource
@@ -77,19 +78,9 @@ def test_revisions(server, files, block):
         open_model('me/tiny@v3')
 
 
-def rust_tokenizer(**options):
-    ids = {token: place for place, token in enumerate(TOKENS)}
-    rust = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token='[UNK]'))
-    rust.normalizer = tokenizers.normalizers.BertNormalizer(**options)
-    rust.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    rust.post_processor = tokenizers.processors.BertProcessing(('[SEP]', 3), ('[CLS]', 2))
-    rust.add_special_tokens(TOKENS[:5])
-    return rust
-
-
 @pytest.mark.parametrize('options', [{}, {'lowercase': False}, {'strip_accents': False}])
 def test_a_tokenizer_in_its_only_file(server, files, options):
-    rust = rust_tokenizer(**options)
+    rust = word_pieces(pieces=TOKENS[5:], **options)
     del (files := dict(files))['vocab.txt']
     publish(server, 'me/tiny', {**files, 'tokenizer.json': rust.to_str().encode()})
     tokenizer = open_model('me/tiny').tokenizer

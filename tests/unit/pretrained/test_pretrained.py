@@ -132,16 +132,6 @@ def test_damaged_cache_is_mended(repository, cache, names, caplog):
     assert len(repository.requests) == 1, 'the vocabulary was sound'
 
 
-def test_folder_in_the_cache(entries, tmp_path):
-    """Where a user puts files that come from elsewhere."""
-    folder = fill(tmp_path / 'home' / 'models' / 'tiny_lost_cased')
-    found = find_files('tiny', 'lost')
-    assert found.weights == str(folder / 'model.safetensors')
-    assert found.config == str(folder / 'config.json')
-    assert VocabFile(found).vocab.idx_to_token == TOKENS
-    assert (found.source, found.do_lower_case) == ('cache', False)
-
-
 def test_package(package):
     found = find_files('tiny', 'packed')
     assert found.weights == str(package / 'w.bin')
@@ -204,19 +194,6 @@ def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
 
 
 # a user's own path
-
-
-@pytest.mark.parametrize('weights', ['model.params', 'model.safetensors'])
-def test_folder(entries, tmp_path, weights):
-    folder = fill(tmp_path / 'mine', weights)
-    for model in 'tiny', None:
-        found = find_files(model, path=folder)
-        assert found.weights == str(folder / weights)
-        assert found.config == str(folder / 'config.json')
-        assert VocabFile(found).vocab.idx_to_token == TOKENS
-        assert (found.source, VocabFile(found).do_lower_case) == ('path', True)
-    assert find_vocab_file(path=str(folder)).vocab.idx_to_token == TOKENS
-    assert find_vocab_file(path=folder / 'vocab.txt').vocab.idx_to_token == TOKENS
 
 
 def test_lowering_of_a_users_model(entries, tmp_path):

@@ -5,6 +5,7 @@ import json
 import pathlib
 
 import numpy as np
+from arrays import part, stored
 from refusals import refuses
 
 from bert import BertTokenizer
@@ -30,8 +31,7 @@ def assert_equal(left, right):
 
 
 def test_batches_are_the_originals():
-    with np.load(FOLDER / 'expected.npz') as file:
-        expected = {name[8:]: file[name] for name in file if name.startswith('batches/')}
+    expected = part(stored(FOLDER / 'expected.npz'), 'batches')
     loader = make_loader()
     batches = [batch for epoch in range(3) for batch in loader.epoch(epoch)]
     assert len(batches) == len(expected['ids'])

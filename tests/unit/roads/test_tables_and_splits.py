@@ -32,13 +32,6 @@ SMALL = {'epochs': 1, 'batch_size': 8, 'seed': 1, 'max_length': 16}
 TEXTS = ['a b', 'c d', 'e f', 'g h'] * 3
 
 
-@pytest.fixture(scope='module')
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp('tiny') / 'model'
-    tiny.save_bert(path, list('abcdefgh'))
-    return str(path)
-
-
 # -- tables ----------------------------------------------------------------------------------------
 
 
@@ -199,12 +192,12 @@ def test_a_text_is_split_as_it_is(tmp_path, end):
 PAIRS = [(text, 'yes' if text < 'd' else 'no') for text in TEXTS]
 
 
-def test_a_label_of_a_test_set_is_an_error_as_in_a_dev_set(folder, tmp_path):
+def test_a_label_of_a_test_set_is_an_error_as_in_a_dev_set(letters, tmp_path):
     path = tmp_path / 'set.csv'
     path.write_text('text,label\na,yes\nb,nope\n')
     for name in ('dev', 'test'):
         with pytest.raises(InputError) as caught:
-            model_zoo.finetune(folder, CLASSIFY, PAIRS, **{name: path}, **SMALL)
+            model_zoo.finetune(letters, CLASSIFY, PAIRS, **{name: path}, **SMALL)
         said = str(caught.value)
         assert 'set.csv, line 3' in said and "'nope'" in said and 'them with `labels`' in said
 
@@ -218,18 +211,18 @@ UNLABELLED = {
 
 
 @pytest.mark.parametrize('name', UNLABELLED)
-def test_a_test_set_needs_no_labels(folder, tmp_path, name):
+def test_a_test_set_needs_no_labels(letters, tmp_path, name):
     path = tmp_path / name
     path.write_text(UNLABELLED[name])
     options = {'test': path, 'output_dir': tmp_path / 'out', **SMALL}
-    trained = model_zoo.finetune(folder, CLASSIFY, PAIRS, **options)
+    trained = model_zoo.finetune(letters, CLASSIFY, PAIRS, **options)
     assert len(trained.predictions) == 2 and not trained.test_scores
     assert [row['index'] for _, row in read_records(tmp_path / 'out' / 'custom.tsv')] == ['0', '1']
 
 
-def test_the_rows_that_are_held_out_are_predicted(folder, tmp_path):
+def test_the_rows_that_are_held_out_are_predicted(letters, tmp_path):
     options = {'dev': 0.25, 'output_dir': tmp_path, **SMALL}
-    trained = model_zoo.finetune(folder, CLASSIFY, PAIRS, **options)
+    trained = model_zoo.finetune(letters, CLASSIFY, PAIRS, **options)
     rows = [row for _, row in read_records(tmp_path / 'dev_predictions.tsv')]
     assert len(rows) == round(len(PAIRS) / 4)
     right = [row['prediction'] == PAIRS[int(row['index'])][1] for row in rows]
@@ -239,14 +232,14 @@ def test_the_rows_that_are_held_out_are_predicted(folder, tmp_path):
 
 
 @pytest.mark.parametrize('label', [None, 'maybe'])
-def test_a_dev_label_of_a_task_of_ones_own(folder, label):
+def test_a_dev_label_of_a_task_of_ones_own(letters, label):
     """The task is the one of the page of the design."""
     block = (ROOT / 'docs' / 'design.rst').read_text('utf-8').split('.. code-block:: python\n')[1]
     lines = re.match(r'(?:(?: {8}.*)?\n)*', block)[0]
     names = {'__name__': 'lines'}
     exec(textwrap.dedent(lines), names)
     with pytest.raises(InputError) as caught:
-        model_zoo.finetune(folder, names['LineTask'], PAIRS, [*PAIRS, ('a', label)], **SMALL)
+        model_zoo.finetune(letters, names['LineTask'], PAIRS, [*PAIRS, ('a', label)], **SMALL)
     assert f'row {len(PAIRS)}' in str(caught.value) and repr(label) in str(caught.value)
 
 
@@ -293,7 +286,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize('form', FORMS)
-def test_labels_in_any_form(folder, tmp_path, form):
+def test_labels_in_any_form(letters, tmp_path, form):
     make, options = FORMS[form]
     source = make(tmp_path / form)
     source = tmp_path / form if source is None else source
@@ -307,7 +300,7 @@ def test_labels_in_any_form(folder, tmp_path, form):
     assert [row.label for row in task.read(source, 'test')] == found
     if form in ('lists', 'without names', 'names'):
         trained = model_zoo.finetune(
-            folder, CLASSIFY, source, test=source, multi_label=True, **options, **SMALL
+            letters, CLASSIFY, source, test=source, multi_label=True, **options, **SMALL
         )
         likely = [{each['label'] for each in labels} for labels in trained(TEXTS)]
         for given, labels in zip(trained.predictions, likely, strict=True):
@@ -324,19 +317,19 @@ def test_what_is_no_label_is_refused_by_name(labels):
         split([('a', label) for label in (*labels, ['x'], ['y'])], 0.5, multi_label=True)
 
 
-def test_sets_have_the_form_of_the_first(folder):
+def test_sets_have_the_form_of_the_first(letters):
     """Otherwise a dev set of two positions would have vectors."""
     train = rows([[0], [0, 1], [], [1]] * 3)
     dev = [('a', [0, 1]), ('b', [0, 1])]
-    trained = model_zoo.finetune(folder, CLASSIFY, train, dev, multi_label=True, **SMALL)
+    trained = model_zoo.finetune(letters, CLASSIFY, train, dev, multi_label=True, **SMALL)
     assert [row.label for row in trained.task.read(None, 'dev')] == [('0', '1')] * 2
     with refuses(line=0):
-        model_zoo.finetune(folder, CLASSIFY, rows(VECTORS), dev, multi_label=True, **SMALL)
+        model_zoo.finetune(letters, CLASSIFY, rows(VECTORS), dev, multi_label=True, **SMALL)
 
 
-def test_names_with_commas_come_back(folder, tmp_path):
+def test_names_with_commas_come_back(letters, tmp_path):
     train = rows([['Wine, beer'], ['tea'], [], ['Wine, beer', 'tea']] * 3)
-    trained = model_zoo.finetune(folder, CLASSIFY, train, multi_label=True, **SMALL)
+    trained = model_zoo.finetune(letters, CLASSIFY, train, multi_label=True, **SMALL)
     assert trained.task.labels == ('Wine, beer', 'tea')
     trained.model.classifier.bias.set_data(mx.nd.array([9, 9]))
     trained.save(tmp_path / 'saved')
@@ -350,7 +343,7 @@ def test_names_with_commas_come_back(folder, tmp_path):
 
 
 @pytest.mark.parametrize(('method', 'unit'), [('full', 1e5), ('linear', 1e-6)])
-def test_numbers_have_the_users_unit_on_every_road(folder, tmp_path, unit, method):
+def test_numbers_have_the_users_unit_on_every_road(letters, tmp_path, unit, method):
     prices = [(text, unit * (2 + 'aceg'.index(text[0]))) for text in TEXTS]
     out, saved = tmp_path / 'out', tmp_path / 'out' / 'best_model'
     options = {
@@ -362,7 +355,7 @@ def test_numbers_have_the_users_unit_on_every_road(folder, tmp_path, unit, metho
         'method': method,
     }
     trained = model_zoo.finetune(
-        folder, CLASSIFY, prices, prices, prices, output_dir=out, **options
+        letters, CLASSIFY, prices, prices, prices, output_dir=out, **options
     )
     assert trained.scores['r2'] > 0.5
     expected = np.array(trained.predictions)
@@ -380,7 +373,7 @@ def test_numbers_have_the_users_unit_on_every_road(folder, tmp_path, unit, metho
     assert_same([row['score'] for row in predict(str(saved), path, tmp_path / 'out.csv')])
     parameters = out / json.loads((out / 'results.json').read_text())['best']['parameters']
     argv = ['--regression', '--test_file', path, '--only_inference', '--max_length', 16]
-    parts = [['--model', folder, '--model_parameters', parameters]] * (method == 'full')
+    parts = [['--model', letters, '--model_parameters', parameters]] * (method == 'full')
     for more in (['--model', saved], *parts):
         last = tmp_path / str(len(more))
         assert run(load_script('finetune_classifier'), *argv, *more, '--output_dir', last) == 0
@@ -394,13 +387,13 @@ def test_numbers_have_the_users_unit_on_every_road(folder, tmp_path, unit, metho
             assert_same([answer['score'] for answer in again(TEXTS)])
 
 
-def test_a_run_of_numbers_is_resumed(folder, tmp_path):
+def test_a_run_of_numbers_is_resumed(letters, tmp_path):
     prices = [(text, 1e5 * 'aceg'.index(text[0])) for text in TEXTS]
     options = {**SMALL, 'regression': True, 'keep_state': True, 'lr_schedule': 'constant'}
     options, scores = {**options, 'lr': 1e-3, 'warmup_ratio': 0.0}, []
     for name, steps in (('whole', [2]), ('parts', [1, 2])):
         for epochs in steps:
             more = {'epochs': epochs, 'output_dir': tmp_path / name, 'resume': epochs != steps[0]}
-            trained = model_zoo.finetune(folder, CLASSIFY, prices, prices, **{**options, **more})
+            trained = model_zoo.finetune(letters, CLASSIFY, prices, prices, **{**options, **more})
         scores.append(trained.history[-1]['r2'])
     assert scores[0] == scores[1] != 0

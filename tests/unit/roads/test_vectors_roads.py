@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from arrays import stored
 from refusals import refuses
 from script_runs import load_script, run
 
@@ -38,8 +39,7 @@ def by_pipeline(folder, engine, way, path):
 def by_command(folder, engine, way, path):
     argv = [folder, *TEXTS, '--engine', engine, '--pooling', 'model', '--long_texts', way]
     embed([*argv, '--output', str(path / 'vectors.npz')])
-    with np.load(path / 'vectors.npz') as file:
-        return file['vectors']
+    return stored(path / 'vectors.npz')['vectors']
 
 
 def by_http(folder, engine, way, path):

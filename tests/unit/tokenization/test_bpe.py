@@ -9,43 +9,23 @@ from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tokenization.bpe import read_bpe_vocab, read_merges
-from model_zoo.tokenization.vocab_file import find_vocab_file
 
 
 @pytest.fixture
 def write(tmp_path):
     """Writes the files of a byte pair encoding, by default a sound one."""
 
-    def write(vocab=('a', 'b', 'ab', 'abab'), merges='#version: 0.2\na b\nab ab\n', names=None):
-        vocab_name, merges_name = names or ('vocab.json', 'merges.txt')
+    def write(vocab=('a', 'b', 'ab', 'abab'), merges='#version: 0.2\na b\nab ab\n'):
         if not isinstance(vocab, (bytes, dict)):
             vocab = {token: place for place, token in enumerate(vocab)}
         if isinstance(vocab, dict):
             vocab = json.dumps(vocab).encode()
         merges = merges if isinstance(merges, bytes) else merges.encode()
-        (tmp_path / vocab_name).write_bytes(vocab)
-        (tmp_path / merges_name).write_bytes(merges)
-        return tmp_path / vocab_name, tmp_path / merges_name
+        (tmp_path / 'vocab.json').write_bytes(vocab)
+        (tmp_path / 'merges.txt').write_bytes(merges)
+        return tmp_path / 'vocab.json', tmp_path / 'merges.txt'
 
     return write
-
-
-NAMES = [
-    ('vocab.json', 'merges.txt'),
-    ('encoder.json', 'vocab.bpe'),
-    ('encoder_bpe_40000.json', 'vocab_40000.bpe'),
-]
-
-
-@pytest.mark.parametrize('names', NAMES)
-def test_folders_are_recognised_by_their_names(write, tmp_path, names):
-    path, _ = write(names=names)
-    file = find_vocab_file(None, path=str(tmp_path))
-    assert file.kind == 'bpe' and file.path == str(path)
-    assert find_vocab_file(None, path=str(path)).kind == 'bpe'
-    tokenizer = GPT2Tokenizer.from_pretrained(tmp_path)
-    assert tokenizer.vocab.idx_to_token == ['a', 'b', 'ab', 'abab']
-    assert tokenizer.encode('ab') == [2]
 
 
 def test_merges_files_of_all_sorts_are_read(write):

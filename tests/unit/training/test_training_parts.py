@@ -2,7 +2,6 @@
 
 import functools
 
-import mxnet as mx
 import numpy as np
 import pytest
 import training_loops
@@ -39,15 +38,6 @@ def test_accumulation_is_exact_for_each_term(whole):
     # it wouldn't be, were each part's mean taken for what it is
     counts = {int(batch[3].sum()) for batch in Rows(3).epoch(0)}
     assert len(counts) > 1
-
-
-def test_several_devices_are_one(whole):
-    ctx = [mx.cpu(0), mx.cpu(1)]
-    loop = trained(loader=Rows(6, ctx=ctx), ctx=ctx, accumulate=2)
-    assert_close(whole, loop, 3e-6)  # sums in another order: ten units in the last place
-    for parameter in loop.block.collect_params().values():
-        first, second = parameter.list_data()
-        np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
 
 
 class Alone(Workers):

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import assert_equal, assert_loads
+from arrays import assert_equal, assert_loads, stored
 from transfo_xl_compare import VARIANTS, make_config, unpack
 
 from model_zoo.checkpoint import read_tensors
@@ -22,8 +22,7 @@ def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
 @pytest.mark.parametrize('variant', VARIANTS)
 def test_names_of_the_original(fixtures, variant):
     """What is written is what the original's state_dict has, in names, shapes and values."""
-    with np.load(fixtures / 'transfo_xl.npz') as file:
-        state = unpack(file, variant)['state']
+    state = unpack(stored(fixtures / 'transfo_xl.npz'), variant)['state']
     block = TransfoXLLMHeadModel(TransfoXLConfig(**make_config(variant)))
     mapping = block.mappings()['huggingface']
     found, unknown = mapping.load(state, block.config)

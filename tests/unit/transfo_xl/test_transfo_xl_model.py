@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tiny
 from arrays import assert_same as near
+from arrays import stored
 from refusals import refuses
 from transfo_xl_compare import (
     LENGTHS,
@@ -42,8 +43,7 @@ def filled(block, batch=3, segments=2):
 @pytest.mark.parametrize('variant', VARIANTS)
 def test_original(fixtures, tmp_path, variant):
     """Three segments with their memory: scores, losses, memories and gradients."""
-    with np.load(fixtures / 'transfo_xl.npz') as file:
-        theirs = unpack(file, variant)
+    theirs = unpack(stored(fixtures / 'transfo_xl.npz'), variant)
     config = make_config(variant)
     block = make_block(theirs['state'], tmp_path, config)
     block.hybridize(static_alloc=True, static_shape=True)

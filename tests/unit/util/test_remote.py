@@ -18,15 +18,9 @@ from model_zoo.util.reading import read_json, read_lines
 pytest.importorskip('fsspec')
 
 
-@pytest.fixture(scope='module')
-def server():
-    with local_s3.s3_server() as port:
-        yield port
-
-
 @pytest.fixture
-def bucket(server, monkeypatch):
-    return local_s3.new_bucket(monkeypatch, server)
+def bucket(s3_port, monkeypatch):
+    return local_s3.new_bucket(monkeypatch, s3_port)
 
 
 @pytest.fixture(params=['s3', 'memory', 'file'])

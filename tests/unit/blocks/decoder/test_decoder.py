@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_loads, assert_same, part
+from arrays import array, assert_loads, assert_same, part, stored
 from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
@@ -47,8 +47,7 @@ def first(outputs):
 
 @pytest.fixture(scope='module')
 def original(fixtures):
-    with np.load(fixtures / 'gpt_heads.npz') as file:
-        return dict(file)
+    return stored(fixtures / 'gpt_heads.npz')
 
 
 def numbered(original, name, kind):

@@ -88,11 +88,11 @@ class Loader:
         yield Batch(mx.nd.zeros((self.num_samples, 1)), indices=np.arange(self.num_samples))
 
 
-def evaluator(kind, examples, vectors, segment='dev'):
+def evaluator(kind, examples, vectors):
     rows = sentences.SentenceSet(kind, examples)
     task = sentences.SentenceTask(sentences.SentenceSettings(pooling='mean'))
-    task.prepare({segment: rows})
-    sets = {segment: Data(rows, (), Loader(len(examples)))}
+    task.prepare({'dev': rows})
+    sets = {'dev': Data(rows, (), Loader(len(examples)))}
     return task, Evaluator(task, lambda batch: mx.nd.array(vectors), sets)
 
 
@@ -109,22 +109,3 @@ def test_recalls():
     assert report['dev']['recall_at_5'] == 1
     _, triplets = evaluator('triplets', examples, vectors)
     assert triplets.evaluate()[1]['dev']['accuracy'] == pytest.approx(1 / 3)
-
-
-def test_correlations_and_similarities(tmp_path):
-    angles = np.array([0.1, 0.5, 1.0, 2.0])
-    vectors = np.zeros((4, 2, 2), np.float32)
-    vectors[:, 0, 0] = 3
-    vectors[:, 1] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    examples = [SentenceExample(('a', 'b'), score) for score in (5, 4, 3, 1)]
-    score, report = evaluator('scored', examples, vectors)[1].evaluate()
-    assert score == report['dev']['spearman'] == pytest.approx(1)
-    _, test = evaluator('scored', examples, vectors, 'test')
-    assert test.predict(str(tmp_path)) == ['test_similarities.tsv']
-    assert test.evaluate(segments=['test'])[1]['test']['spearman'] == pytest.approx(1)
-    lines = (tmp_path / 'test_similarities.tsv').read_text().splitlines()
-    assert lines[0] == 'index\tsimilarity' and len(lines) == 5
-    assert float(lines[1].split('\t')[1]) == pytest.approx(np.cos(0.1), abs=1e-6)
-    assert evaluator('scored', examples, vectors)[1].predict(str(tmp_path)) == [
-        'dev_similarities.tsv'
-    ]
