@@ -80,6 +80,20 @@ class Evaluator:
             logger.info('predictions: %s', ', '.join(names))
         return names
 
+    def examine(self, folder, report):
+        """Write the predictions; returns these files, the scores and the mistakes for the results.
+
+        `report` has the scores of the dev sets.
+        """
+        self.keep()
+        others = [name for name in self.sets if name not in self.dev_sets]
+        scores = {**report, **self.evaluate(segments=others)[1]}
+        found = {'best_model': scores, 'predictions': self.predict(folder)}
+        if 'test' in scores:
+            found['test'] = scores['test']
+        analysis = self.analyze()
+        return {**found, 'examination': analysis} if analysis else found
+
     def analyze(self):
         """Return the `error_analysis` of the first labelled dev set by its name; may be empty."""
         segments = self.dev_sets[:1]

@@ -16,9 +16,9 @@ from ..errors import InputError, UnknownNameError
 from ..registry import get_family, list_families
 from ..tasks.classification import ClassificationTask
 from ..tasks.language_model import BlockLoader
+from ..tasks.saving import save_trained
 from ..tasks.settings import ClassificationSettings
 from ..tasks.tables import check_files
-from ..tasks.task import save_trained
 from ..util.display import progress
 from ..util.reading import read_text
 from .devices import get_ctx

@@ -409,18 +409,9 @@ class Trainer(Callback):
         logger.info('best_model is of epoch %d, the best so far', state.best['epoch'])
 
     def _examine(self):
-        """Write the predictions of the model as it is, and note its scores and mistakes."""
-        evaluator, results, state = self.evaluator, self._results, self.state
-        evaluator.keep()
-        report = (state.epochs[-1] if self.settings.last_model else state.best)['report']
-        others = [name for name in evaluator.sets if name not in evaluator.dev_sets]
-        results['best_model'] = {**report, **evaluator.evaluate(segments=others)[1]}
-        if 'test' in results['best_model']:
-            results['test'] = results['best_model']['test']
-        results['predictions'] = evaluator.predict(self.folder.path)
-        analysis = evaluator.analyze()
-        if analysis:
-            results['examination'] = analysis
+        """Note what the evaluator finds about the model as it is."""
+        record = self.state.epochs[-1] if self.settings.last_model else self.state.best
+        self._results.update(self.evaluator.examine(self.folder.path, record['report']))
 
     def write_results(self, is_final=False):
         """Write ``results.json``, ``eval_results.txt`` and the report of the best epoch so far."""

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..batches import BucketedLoader, SampleLoader
-from ..checkpoint.readers import kept_sums
-from ..errors import InputError, UnknownNameError, ZooError
+from ..errors import InputError, UnknownNameError
 from ..optimizer import finetune_schedule, get_schedule
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
@@ -20,6 +19,7 @@ from ..util.arrays import softmax
 from ..util.choices import SCHEDULE_NAMES
 from ..util.display import short
 from .rows import fit_to_rows, hold_out
+from .saving import save_trained
 from .scores import error_analysis
 from .tables import segment_files, write_table
 from .targets import Classes
@@ -432,23 +432,3 @@ class Task:
     def results(self):
         """Return further entries of results.json."""
         return {'task': self.name}
-
-
-def save_trained(folder, model, tokenizer, format=None):
-    """Write a trained model to a folder, in a format of ``save_pretrained``.
-
-    By default transformers opens it, if the model is one of its kinds; otherwise the format is this
-    project's.
-    """
-    try:
-        model.save_pretrained(folder, tokenizer, format=format or 'huggingface')
-    except ZooError as error:
-        if format is not None or isinstance(error.__cause__, OSError):  # nothing can be written
-            raise
-        logger.warning('%s: only this project opens %s', error, folder)
-        model.save_pretrained(folder, tokenizer)
-        return
-    older = os.path.join(folder, 'model.params')
-    if format is None and os.path.isfile(older):  # which version 0.3 wrote, and is read first
-        with kept_sums(folder):
-            os.remove(older)
