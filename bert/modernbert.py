@@ -52,10 +52,16 @@ class ModernBertBlock(variants.Typeless):
     #: whether attention has a matrix of all pairs in the graph that runs
     has_short_texts = property(lambda self: SHORT_TEXTS.is_on)
 
+    short_length = property(lambda self: 2 * self.config.local_attention)
+
+    def for_short_texts(self):
+        """Return a context in which the graph for any length is the one for short texts."""
+        return SHORT_TEXTS.turned(True)
+
     def run(self, *inputs):
         short = SHORT_TEXTS.is_on  # part of a larger graph, or a graph for any length
         if not isinstance(inputs[0], mx.sym.Symbol):
-            short = inputs[0].shape[-1] <= 2 * self.config.local_attention
+            short = inputs[0].shape[-1] <= self.short_length
         with SHORT_TEXTS.turned(short or self.base.output_attentions):
             return super().run(*inputs)
 

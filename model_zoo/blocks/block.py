@@ -83,6 +83,8 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     context_length = None
     #: whether ONNX Runtime's optimizer joins the operators of its layers
     fuses_in_onnx = False
+    #: in tokens: up to this length texts have a graph of their own, traced in `for_short_texts()`
+    short_length = 0
     #: whether its ONNX file continues texts as its `generate` does
     generates_in_onnx = False
 

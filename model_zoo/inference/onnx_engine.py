@@ -92,9 +92,20 @@ class OnnxEngine(Engine):
 
     @classmethod
     def of(cls, block, precision='float32'):
-        """The engine of a block, whose ONNX file is made unless it has one, or the cache."""
+        """The engine of a block, whose ONNX file is made unless it has one, or the cache.
+
+        A block with a graph for short texts has a file for them, too.
+        """
         if block.onnx_file:
             return cls(block.onnx_file, precision, block)
+        if not block.short_length:
+            return cls._made(block, precision)
+        with block.for_short_texts():
+            short = cls._made(block, precision)
+        return EngineByLength(block.short_length, short, lambda: cls._made(block, precision))
+
+    @classmethod
+    def _made(cls, block, precision):
         path = _make_file(block, precision)
         try:
             return cls(path, precision, block)
@@ -122,6 +133,23 @@ class OnnxEngine(Engine):
         """Return a text's vector like the state of its only token, if the file computes vectors."""
         outputs = [np.asarray(array, np.float32) for array in outputs]
         return [np.expand_dims(array, 1) for array in outputs] if self.pools else outputs
+
+
+class EngineByLength(Engine):
+    """Runs short texts with one engine; the first longer one opens another, for these."""
+
+    def __init__(self, length, short, open_long):
+        super().__init__()
+        self.name, self.path = short.name, short.path
+        self._length, self._short, self._open_long, self._long = length, short, open_long, None
+
+    def run(self, words, token_types, valid_length):
+        engine = self._short
+        if words.shape[1] > self._length:
+            with self.lock:
+                self._long = self._long or self._open_long()
+            engine = self._long
+        return engine.run(words, token_types, valid_length)
 
 
 def _make_file(block, precision):

@@ -100,7 +100,7 @@ class RotaryAttention(SelfAttention):
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None, cos=None, sin=None):
         if uses_standard_operators():
-            query, key, value = self._standard_parts(F, x, [(0, 2, 1, 3)] * 3)
+            query, key, value = self._parts(F, x)
             query, key = (self._turned(F, part, cos, sin) for part in (query, key))
             if isinstance(mask, Windows):
                 return self._near(F, query, key, value, mask, head_mask)
@@ -115,10 +115,19 @@ class RotaryAttention(SelfAttention):
         attend = self._near if isinstance(mask, Windows) else self._far
         return attend(F, *self._split(F, qkv), mask, head_mask)
 
-    @staticmethod
-    def _turned(F, x, cos, sin):
-        first, second = F.split(x, num_outputs=2, axis=3)
-        turned = F.concat(-second, first, dim=3)
+    def _parts(self, F, x):
+        """Return query, key and value, (B, heads, L, size), of one product."""
+        size = self._head_size
+        qkv = F.reshape(self.qkv(x), shape=(0, 0, self.num_heads, 3 * size))
+        qkv = F.transpose(qkv, axes=(0, 2, 1, 3))
+        ends = ((part * size, (part + 1) * size) for part in range(3))
+        return [F.slice_axis(qkv, axis=3, begin=begin, end=end) for begin, end in ends]
+
+    def _turned(self, F, x, cos, sin):
+        half = self._head_size // 2  # OpenVINO knows a rotation by its two slices
+        first = F.slice_axis(x, axis=3, begin=0, end=half)
+        second = F.slice_axis(x, axis=3, begin=half, end=None)
+        turned = F.concat(-second, first, dim=-1)
         return F.broadcast_add(F.broadcast_mul(x, cos), F.broadcast_mul(turned, sin))
 
     def _near(self, F, query, key, value, windows, head_mask):

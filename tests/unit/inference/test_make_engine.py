@@ -6,7 +6,11 @@ import pytest
 import tiny
 from halves import needs_bfloat16
 
-from bert import BertForPreTraining, BertForSequenceClassification
+from bert import (
+    BertForPreTraining,
+    BertForSequenceClassification,
+    ModernBertForSequenceClassification,
+)
 from model_zoo.errors import MissingExtraError
 from model_zoo.inference import make_engine, onnx_engine
 
@@ -34,6 +38,22 @@ def test_a_missing_library_is_named(engine, library, without):
     with pytest.raises(MissingExtraError) as caught:
         make_engine(tiny.make(BertForSequenceClassification, 60), engine)
     assert library in str(caught.value)
+
+
+@pytest.mark.parametrize('engine', ['onnxruntime', 'openvino'])
+def test_short_texts_have_a_file_and_the_first_longer_one_makes_another(
+    engine, tmp_path, monkeypatch
+):
+    pytest.importorskip(engine)
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
+    block = tiny.make(ModernBertForSequenceClassification, 60, local_attention=8)
+    runner, words = make_engine(block, engine), np.random.RandomState(0).randint(5, 60, (2, 24))
+    for length, files in ((16, 1), (9, 1), (17, 2), (24, 2), (3, 2)):
+        arrays = words[:, :length].astype('int32'), np.zeros((2, length), 'int32')
+        lengths = np.array([length, 3], 'int32')
+        wanted = block(*map(mx.nd.array, (*arrays, lengths))).asnumpy()
+        np.testing.assert_allclose(runner.run(*arrays, lengths)[0], wanted, rtol=0, atol=1e-5)
+        assert len(list(tmp_path.rglob('*.onnx'))) == files
 
 
 def test_the_cache_of_engines(tmp_path, monkeypatch, caplog):
