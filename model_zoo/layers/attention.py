@@ -158,14 +158,14 @@ class SelfAttention(MixedPrecision, HybridBlock):
     def _standard_parts(self, F, x, axes):
         """Return query, key and value, (B, L, heads, size), each in an order of axes."""
         heads, size = self.num_heads, self._head_size
-        parameters = [each.var() for each in self.qkv._reg_params.values()]  # weight, maybe a bias
+        parameters = [each.var() for each in self.qkv._reg_params.values()]  # weight, bias
         whole = [F.reshape(each, shape=(heads, 3, -1)) for each in parameters]
         options, parts = {'num_hidden': heads * size, 'flatten': False}, []
         for part, order in enumerate(axes):
             pair = [F.slice_axis(each, axis=1, begin=part, end=part + 1) for each in whole]
             shapes = (heads * size, -1), (-1,)
             pair = [F.reshape(each, shape=shape) for each, shape in zip(pair, shapes)]
-            out = F.FullyConnected(x, *pair, no_bias=len(pair) == 1, **options)
+            out = F.FullyConnected(x, *pair, **options)
             parts.append(F.transpose(F.reshape(out, shape=(0, 0, heads, size)), axes=order))
         return parts
 
