@@ -116,6 +116,8 @@ def train_ours(task, name, train, test, seed, folder, **options):
     options.update(seed=seed, max_length=LENGTH)
     if task == 'question-answering':
         options.update(version_2=name == 'squad2', max_query_length=32, doc_stride=32)
+    if task == 'token-classification':  # some tags are only in the other rows
+        options['labels'] = sorted({tag for _, tags in (*train, *test) for tag in tags})
     trained = model_zoo.finetune(folder, task, train, test=test, **options)
     return trained.test_scores['mlm_loss'] if task == 'fill-mask' else trained.predictions
 
