@@ -22,7 +22,7 @@ def cases():
                 yield pytest.param(test, marks=marks, id=test.name)
 
 
-@pytest.mark.parametrize('test', cases())
+@pytest.mark.parametrize('test', [*cases()])
 def test_examples(test, request, shared, tiny_models, registries, folder, monkeypatch):
     fixtures = {'weights': 'minilm_dir', 'data': 'data_dir'}
     for mark in {mark.name for mark in request.node.iter_markers()} & fixtures.keys():

@@ -86,7 +86,7 @@ def test_no_code_escapes():
     assert not any(faults.values()), faults
 
 
-@pytest.mark.parametrize('path', cases())
+@pytest.mark.parametrize('path', [*cases()])
 def test_page(path, request, shared, tiny_models, registries, folder, monkeypatch):
     marks = {mark.name for mark in request.node.iter_markers()}
     short = None

@@ -262,7 +262,7 @@ def value_of(words, *flags):
     return found
 
 
-@pytest.mark.parametrize('command', runnable())
+@pytest.mark.parametrize('command', [*runnable()])
 def test_command_runs(command, world, here, capsys):
     if command['runs_here'].endswith('_hvd.py'):
         pytest.importorskip('horovod.mxnet')
