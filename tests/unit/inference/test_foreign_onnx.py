@@ -1,5 +1,6 @@
 """ONNX files that other programs wrote: names, types and outputs; and files for another task."""
 
+import json
 import pathlib
 import shutil
 
@@ -122,6 +123,13 @@ def test_a_file_for_another_task(changed, exported, saved):
     found = model_zoo.pipeline(classifier)(TEXTS)
     wanted = model_zoo.pipeline(saved(bert.BertForSequenceClassification, ['bad', 'good']))(TEXTS)
     assert found == [pytest.approx(each, abs=1e-5) for each in wanted]
+
+
+def test_labels_without_names(saved, tmp_path):
+    block, tokenizer, _ = open_model(saved(bert.BertModel), 'classification', num_labels=3)
+    export_onnx_folder(block, str(tmp_path), tokenizer)
+    labels = json.loads((tmp_path / 'config.json').read_text())['id2label']  # for other programs
+    assert [*labels.values()] == model_zoo.pipeline(str(tmp_path)).labels and len(labels) == 3
 
 
 def test_several_files_in_the_folder_onnx(saved, changed):

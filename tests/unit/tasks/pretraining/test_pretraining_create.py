@@ -1,6 +1,9 @@
 """A corpus to files of samples: the same for any number of workers, in level memory."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 from refusals import refuses
@@ -70,6 +73,15 @@ def die(number):
     os._exit(1)
 
 
+KILLED = """
+import os, signal
+from model_zoo.tasks.pretraining.processes import Processes
+with Processes(os.getpid, 1) as processes:
+    assert list(processes.map([()])) != [os.getpid()]
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_processes():
     with Processes(fail, 2) as processes:
         results = processes.map((number,) for number in (5, 1, 2, 4, 9, 7, 8))
@@ -80,6 +92,8 @@ def test_processes():
     assert [owner for _, owner in Processes(fail, 0).map([(1,), (2,)])] == [os.getpid()] * 2
     with Processes(die, 1) as processes, pytest.raises(InputError):
         list(processes.map([(1,)]))
+    parent = [sys.executable, '-c', KILLED]  # its output ends with its last process
+    assert subprocess.run(parent, stdout=subprocess.PIPE, timeout=60).returncode == -signal.SIGKILL
 
 
 def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):

@@ -162,3 +162,9 @@ def test_lengths_and_scores_are_checked(small, vocab_file, tmp_path, caplog):
         find_answers(cut, scores, version_2=True)
     with refuses('max_length'):
         make_features(path, tokenizer, [True, True, 10, 5, 7, 20, 30])
+    paragraph = {'context': 'town ' * 20, 'qas': [{'id': 'a', 'question': 'When?', 'answers': []}]}
+    path = write(tmp_path / 'squad.json', {'data': [{'paragraphs': [paragraph]}]})
+    parts = make_features(path, tokenizer, [True, True, 20, 12, 16, 3, 3])
+    assert [window.length for window in parts.windows] == [12, 8]
+    with refuses('doc_stride'):  # it would skip a word
+        make_features(path, tokenizer, [True, True, 20, 13, 16, 3, 3])
