@@ -141,13 +141,8 @@ def pick_tests(fault, tests_of, lengths):
     first, last = fault['statement']
     lines = ((fault['file'], line) for line in range(first, last + 1))
     tests = set().union(*(tests_of.get(line, ()) for line in lines))
-    if not tests:  # it runs as its module is imported: the tests of what imports it
-        module = re.sub(r'(/__init__)?\.py$', '', fault['file']).replace('/', '.')
-        tests = {
-            str(path.relative_to(ROOT))
-            for path in ROOT.glob('tests/*/**/test_*.py')
-            if module in path.read_text('utf-8')
-        }
+    if not tests and (fault['file'], first) in tests_of:  # it runs as its module is imported
+        tests = set().union(*(tests_of[place] for place in tests_of if place[0] == fault['file']))
     return sorted(tests, key=lambda test: (lengths[test], test))[:MOST]
 
 

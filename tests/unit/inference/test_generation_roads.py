@@ -14,6 +14,7 @@ from script_runs import load_script, run
 from serving import Client
 
 import model_zoo
+from export.export import main as export
 from model_zoo.errors import InputError
 from model_zoo.inference.engines import is_installed
 from model_zoo.inference.server import Settings, build_app
@@ -91,6 +92,9 @@ def test_a_seed_means_one_thing(folder):
     for engine in ('onnxruntime', 'openvino'):
         if is_installed(engine):
             assert python(path, PROMPTS[:5], asked, engine=engine) == wanted[:5]
+    if is_installed('onnxruntime'):
+        export([path, '--format', 'onnx', '--output_dir', path + ' exported'])
+        assert python(path + ' exported', PROMPTS[:5], asked) == wanted[:5]
     three = {**DRAWN, 'num_return_sequences': 3}
     wanted = python(path, SOME, {**asked, 'num_return_sequences': 3})
     assert command(path, SOME, {**three, 'batch_size': 2}) == openai(path, SOME, three) == wanted
