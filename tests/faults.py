@@ -141,8 +141,11 @@ def pick_tests(fault, tests_of, lengths):
     first, last = fault['statement']
     lines = ((fault['file'], line) for line in range(first, last + 1))
     tests = set().union(*(tests_of.get(line, ()) for line in lines))
-    if not tests and (fault['file'], first) in tests_of:  # it runs as its module is imported
-        tests = set().union(*(tests_of[place] for place in tests_of if place[0] == fault['file']))
+    if not tests:  # it runs as its module is imported, or in another process
+        module = re.sub(r'(/__init__)?\.py$', '', fault['file']).replace('/', '.')
+        named = (path for path in ROOT.glob('tests/*/**/test_*.py') if module in path.read_text())
+        tests = {str(path.relative_to(ROOT)) for path in named}
+        tests.update(*(tests_of[place] for place in tests_of if place[0] == fault['file']))
     return sorted(tests, key=lambda test: (lengths[test], test))[:MOST]
 
 
