@@ -73,6 +73,10 @@ def test_errors_within(tmp_path, error, raised):
     with pytest.raises(raised), atomic_write(tmp_path / 'file'):
         raise error
     assert os.listdir(tmp_path) == []
+    for folder in (f'{tmp_path}', f'{tmp_path}/new/'):
+        with pytest.raises(InputError), atomic_write(folder):
+            pass
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize('error, raised', ERRORS)
