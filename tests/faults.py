@@ -102,18 +102,10 @@ def trace_tests(tree, jobs, output):
     """Run all tests, and write which of them run which line."""
     settings = tree / 'coverage.ini'
     settings.write_text('[run]\nrelative_files = true\n')
+    workers = f'-n {jobs} --dist worksteal'.split()
     measured = [f'--cov={room}' for room in LIBRARY]
-    run_pytest(
-        tree,
-        '-n',
-        str(jobs),
-        '--dist',
-        'worksteal',
-        '--cov-context=test',
-        '--cov-report=',
-        f'--cov-config={settings}',
-        *measured,
-    )
+    measured += ['--cov-context=test', '--cov-report=', f'--cov-config={settings}']
+    run_pytest(tree, *workers, *measured)
     output.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(tree / '.coverage', output)
 
@@ -152,21 +144,11 @@ def pick_tests(fault, tests_of, lengths):
 def run_pytest(tree, *argv):
     """Run tests, and return how pytest has ended."""
     own = {'PYTHONPATH': str(tree), 'PYTHONDONTWRITEBYTECODE': '1', 'OMP_NUM_THREADS': '1'}
-    argv = [
-        '-m',
-        'pytest',
-        '-q',
-        '-rfE',
-        '--tb=no',
-        '-p',
-        'no:cacheprovider',
-        *argv,
-        '-m',
-        'not slow and not peers',
-        f'--basetemp={tree}.pytest',
-    ]
+    usual = '-m pytest -q -rfE --tb=no -p no:cacheprovider'.split()
+    chosen = ['-m', 'not slow and not peers', f'--basetemp={tree}.pytest']
     options = {'cwd': tree, 'env': {**os.environ, **own}, 'timeout': 3600, 'text': True}
-    return subprocess.run([sys.executable, *argv], stdout=subprocess.PIPE, **options)
+    words = [sys.executable, *usual, *argv, *chosen]
+    return subprocess.run(words, stdout=subprocess.PIPE, **options)
 
 
 def run_tests(tree, tests):
