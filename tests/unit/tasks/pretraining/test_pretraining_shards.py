@@ -131,3 +131,8 @@ def test_sizes_of_another_model(shard, samples, vocab, tmp_path):
     for changes in ({'input_ids': samples.input_ids[:5]}, Samples.empty(0, 12, 3)._asdict()):
         with refuses(says='plain.npz'):
             read_shard(save(tmp_path / 'plain.npz', samples, **changes), vocab)
+    samples.valid_lengths[0] = 1
+    assert read_lengths(save(tmp_path / 'short.npz', samples), vocab)[0] == 1
+    samples.valid_lengths[0] = 0
+    with refuses(says='short.npz'):
+        read_lengths(save(tmp_path / 'short.npz', samples), vocab)
