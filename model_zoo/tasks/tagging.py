@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Samples(list):
-    """Samples of sentences; `words` has an array for each sentence: of each part, its word."""
+    """Samples; `words` has an array for each sentence, with the number of each part's word."""
 
     words = ()
 
