@@ -162,7 +162,8 @@ class Trainer(Callback):
     def read(self, sources, choice):
         """Return the rows of each set, from which the task has learned what it needs."""
         task = self.task
-        task.configure(choice and choice.located)
+        task.located = choice and choice.located
+        task.configure(task.located)
         rows = {name: task.read(source, name) for name, source in sources.items()}
         if task.dev_share is not None and 'train' in rows:
             train, dev = task.split(rows.pop('train'), task.dev_share)

@@ -263,7 +263,6 @@ class SquadTask(Task):
         return files
 
     def configure(self, located):
-        super().configure(located)
         if located is not None and READER in located.fields and not self.trains:
             # the folder says what isn't given, except for what the data is
             own, known = ReaderSettings.read(located.fields[READER]), {'version_2'}

@@ -217,7 +217,6 @@ class Task:
 
         `located` is None for a block in memory.
         """
-        self.located = located
 
     # -- 2. `read` is called for each set
 
