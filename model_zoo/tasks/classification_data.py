@@ -116,8 +116,6 @@ def infer_labels(data_set):
     """
     if not data_set.target.has_classes or data_set.labels is not None:
         return data_set
-    if 'train' not in data_set.files:
-        raise InputError('the labels are unknown: name them, or use a training file')
     source, layout = data_set.find('train'), data_set.layouts[0]
     names = class_names(source, layout.label)
     if names is not None:
