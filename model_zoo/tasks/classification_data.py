@@ -194,14 +194,16 @@ def read_examples(task, data_dir=None, segment='train'):
     return _read(task, task.find(segment, data_dir), segment, task.target.parse)
 
 
-def _read(data_set, source, segment, parse):
-    """Read the examples of a set; `parse` makes a label of its text, or of several names."""
-    layout, records = data_set.open(source, segment)
-    takes_several, is_test = data_set.target.takes_several, segment.startswith('test')
+def _read_cells(data_set, layout, records, is_test):
+    """Return the cells of a set's rows, and what else was found on the way.
+
+    Each row has its place, its id, the texts and the label. Behind the rows come the columns of the
+    texts, those of the labels, the lines of broken rows, and the numbers among the labels.
+    """
     marks = layout.label if isinstance(layout.label, tuple) else (layout.label,)
     if is_test and not (data_set.is_custom and layout.label is not None):
         marks = ()
-    columns, rows, broken, skipped, numbers = (), [], [], 0, {}
+    columns, rows, broken, numbers = (), [], [], {}
     for number, (where, row) in enumerate(records):
         if not columns:
             fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
@@ -220,9 +222,17 @@ def _read(data_set, source, segment, parse):
                 label = label[0]
             parts = _values(label)
             numbers.update((field_text(x), x) for x in parts if isinstance(x, (int, float)))
-            label = (_names if takes_several else _text)(where, marks[0], label)
+            label = (_names if data_set.target.takes_several else _text)(where, marks[0], label)
         own = field_text(row.get(guid)) if guid else None
         rows.append((where, (own or '').strip() or str(number), cells, label))
+    return rows, columns, marks, broken, numbers
+
+
+def _read(data_set, source, segment, parse):
+    """Read the examples of a set; `parse` makes a label of its text, or of several names."""
+    layout, records = data_set.open(source, segment)
+    takes_several, is_test = data_set.target.takes_several, segment.startswith('test')
+    rows, columns, marks, broken, numbers = _read_cells(data_set, layout, records, is_test)
     name = source if is_path(source) else f'the {segment} set'
     is_labelled = any(row[-1] for row in rows)
     if is_labelled and takes_several:
@@ -235,7 +245,7 @@ def _read(data_set, source, segment, parse):
     if is_test and not is_labelled:
         marks, parse = (), lambda label: None
     needed = () if data_set.tolerant else columns if takes_several else (*columns, *marks)
-    examples = []
+    examples, skipped = [], 0
     for where, guid, cells, label in rows:
         lacking = [column for column, cell in zip(needed, (*cells, label)) if not cell]
         if lacking:
