@@ -166,8 +166,8 @@ def write_report(folder, results, is_final=False):
 
         - ``title``, and ``metric``, the score that chose the best epoch and leads, or None
         - ``fitted``, what was fitted instead of a training by updates, or None
-        - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
-          or of what ``unit`` says; and ``labels``, or None
+        - ``base``, the model that the training began with; ``sizes``, each set's number of
+          ``unit``, such as rows; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
           ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, for the
           card's ``widget``, if there is a call

@@ -198,7 +198,7 @@ class RunFolder:
         raise InputError(f'{self.path!r} {problem}{cure}')
 
     def check_room(self, block, settings, num_steps, is_kept, keeps_epochs=True):
-        """Raise InputError unless the disk has room for a training's files at their most.
+        """Raise InputError unless the disk has room for all that a training may write.
 
         `is_kept` and `keeps_epochs` are as in `Trainer`; files that are here already count as room.
         """

@@ -320,7 +320,7 @@ def _names(where, column, label):
     return tuple(names)
 
 
-#: texts of what a vector has
+#: texts of a vector's numbers
 _BITS = {'0': 0, '0.0': 0, 'false': 0, '1': 1, '1.0': 1, 'true': 1}
 
 

@@ -184,7 +184,7 @@ class Task:
 
     @property
     def score_name(self):
-        """Name of the score that compares epochs, of which more is better."""
+        """Name of the score that compares epochs; higher is better."""
         name = self.settings.best_by or self.metric
         return 'negative loss' if name == 'loss' else name
 
