@@ -35,8 +35,7 @@ class Trainer(Callback):
 
     `run` does it in steps: `locate` the data and the model, `open_folder`, `read` the rows, `open`
     the model, `encode` the rows, and then `train`, which makes the loop, runs it and calls `write`.
-    Call `run` in a ``with`` block of the trainer: its end uploads the files, if the folder is a
-    URL, and unlocks the folder.
+    Call `run` in a ``with`` block: its end uploads the files to a URL, and unlocks the folder.
 
     Parameters
     ----------
