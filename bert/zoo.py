@@ -7,7 +7,7 @@ Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al. 2019 (cli
 (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers (all_minilm_l6_v2,
 all_mpnet_base_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta); Clark
 et al. 2020 (electra); Conneau et al. 2020 (xlmr); Song et al. 2020 (mpnet); Lan et al. 2020
-(albert).
+(albert); He et al. 2021 (deberta); Warner et al. 2024 (modernbert).
 """
 
 from model_zoo.registry import Family, register_family

@@ -55,7 +55,7 @@ class Corpus:
                 logger.warning('the vectors are not kept: %s', error)
                 return vectors
             for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
-                if other != path:  # of what the corpus was before
+                if other != path:  # of the texts of an earlier version
                     with contextlib.suppress(OSError):
                         os.remove(other)
         return vectors

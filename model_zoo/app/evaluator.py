@@ -1,4 +1,4 @@
-"""Scores, predictions and mistakes of a model on the sets of a task."""
+"""The evaluation of a model on the sets of a task."""
 
 import logging
 import time

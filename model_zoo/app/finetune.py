@@ -239,7 +239,7 @@ def _log_to(stack):
 
 
 class _Warner(logging.Handler):
-    """Gives warnings of a program that hasn't set up logging to `warnings`, of the line there."""
+    """Passes warnings to Python's `warnings`, as of the program's line that called this project."""
 
     def emit(self, record):
         frame = sys._getframe()

@@ -39,7 +39,7 @@ _NAMES = {
     'nsp_loss': ('next_sentence_loss',),
 }
 _MEANS = {'acc_and_f1': ('acc', 'f1'), 'corr': ('pearson', 'spearmanr')}
-_FOLDERS = {'dev_mismatched': '-MM'}  # of what isn't the first dev set
+_FOLDERS = {'dev_mismatched': '-MM'}  # endings of the folders of further dev sets
 
 
 def write_results(path, args, state=None, **more):
@@ -71,7 +71,7 @@ def write_eval_results(folder, report, record=None):
 
     The metrics have the names of Google's and pytorch-pretrained-BERT's scripts: ``eval_accuracy``
     and ``acc``, ``eval_loss``, ``f1``, ``acc_and_f1``, ``mcc``, ``corr``; ``global_step``, and
-    ``loss``, the mean loss of the training (without one and of pre-training, of the evaluation).
+    ``loss``, the mean loss of the training, or without one, and of pre-training, the dev set's.
     A second dev set has its own folder: MNLI's mismatched one is in ``FOLDER-MM``. `record` is the
     training's record of the epoch.
     """
@@ -166,8 +166,8 @@ def write_report(folder, results, is_final=False):
 
         - ``title``, and ``metric``, the score that chose the best epoch and leads, or None
         - ``fitted``, what was fitted instead of a training by updates, or None
-        - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
-          or of what ``unit`` says; and ``labels``, or None
+        - ``base``, the model that the training began with; ``sizes``, each set's number of
+          ``unit``, such as rows; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
           ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, for the
           card's ``widget``, if there is a call
@@ -256,8 +256,8 @@ def explain_choice(epochs, best, metric, decimals=4):
     return text
 
 
-#: a caution is due to a wider range of the accuracy; and where more than this share, and more than
-#: twice the errors that were seen, may be wrong
+#: the report warns if the accuracy's range is wider than the first; or if the share of errors may
+#: be more than the second, and more than twice the share that was seen
 WIDE, MANY = 0.1, 0.02
 
 #: scores that are a share of the examples -> what all of them are

@@ -150,7 +150,7 @@ class RunFolder:
                 try:
                     self._check_place(settings.resume, settings.overwrite_output_dir)
                 except InputError:
-                    self.close()  # what raises may be kept, and the lock with it
+                    self.close()  # a program may keep the error, which would keep the lock
                     raise
             (setup_logging or cli.setup_logging)(self.file(log), verbose)
         else:
@@ -173,7 +173,7 @@ class RunFolder:
             self.checkpoints().clean()
 
     def close(self, failed=False):
-        """Upload what a URL is to have, and let other runs write to the folder.
+        """Upload the files, if the folder is a URL, and let other runs write to it.
 
         A run that has `failed` before it trained leaves nothing, unless it found the folder.
         """
@@ -198,7 +198,7 @@ class RunFolder:
         raise InputError(f'{self.path!r} {problem}{cure}')
 
     def check_room(self, block, settings, num_steps, is_kept, keeps_epochs=True):
-        """Raise InputError unless the disk has room for a training's files at their most.
+        """Raise InputError unless the disk has room for all that a training may write.
 
         `is_kept` and `keeps_epochs` are as in `Trainer`; files that are here already count as room.
         """

@@ -35,8 +35,7 @@ class Trainer(Callback):
 
     `run` does it in steps: `locate` the data and the model, `open_folder`, `read` the rows, `open`
     the model, `encode` the rows, and then `train`, which makes the loop, runs it and calls `write`.
-    Enter the trainer before `run`; the end of the block uploads what a URL is to have, and lets
-    other runs write to the folder.
+    Call `run` in a ``with`` block: its end uploads the files to a URL, and unlocks the folder.
 
     Parameters
     ----------
@@ -50,8 +49,8 @@ class Trainer(Callback):
         ``metrics(predictions, labels) -> dict``: further scores.
     callbacks : sequence of Callback
     is_kept : bool
-        Whether the folder stays after the run. Otherwise no more is written to it than the epochs'
-        parameters, which the best of them is taken from.
+        Whether the folder stays after the run. Otherwise only the epochs' parameters are written,
+        from which the best ones are loaded at the end.
     setup_logging : callable, optional
         Instead of `cli.setup_logging`.
 
@@ -162,7 +161,8 @@ class Trainer(Callback):
     def read(self, sources, choice):
         """Return the rows of each set, from which the task has learned what it needs."""
         task = self.task
-        task.configure(choice and choice.located)
+        task.located = choice and choice.located
+        task.configure(task.located)
         rows = {name: task.read(source, name) for name, source in sources.items()}
         if task.dev_share is not None and 'train' in rows:
             train, dev = task.split(rows.pop('train'), task.dev_share)
@@ -246,7 +246,7 @@ class Trainer(Callback):
         if path is not None:
             logger.info('resuming from %s', path)
         begun = task.fitted or f'training: {self.extent()}'
-        logger.info('%s', begun, extra={'progress': False})  # no bar has it
+        logger.info('%s', begun, extra={'progress': False})  # also where lines replace the bar
         self._began = True
         try:
             self.loop.run()

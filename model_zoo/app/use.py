@@ -46,7 +46,7 @@ def label_texts(args, pairs=False):
 
 
 def _labelled(classifier, given, all_scores, taken):
-    """Yield the columns of each text with its result, whose names none of the `taken` columns has.
+    """Yield the columns of each text with its result, under names that no `taken` column has.
 
     A blank text's result has no values.
     """

@@ -25,7 +25,7 @@ FASTEST = {
 #: engine that runs a block -> its class, called with the block, `ctx` and the precision
 _OF_BLOCKS = {'mxnet': MXNetEngine}
 #: engine that runs an ONNX file -> its class for batches, and the one that generates
-_CLASSES = {
+_OF_FILES = {
     'onnxruntime': (onnx_engine.OnnxRuntimeEngine, onnx_engine.OnnxGenerationEngine),
     'openvino': (onnx_engine.OpenVINOEngine, onnx_engine.OpenVINOGenerationEngine),
 }
@@ -33,7 +33,7 @@ _CLASSES = {
 
 def is_installed(engine):
     """Return whether an engine's libraries are installed."""
-    return engine in _OF_BLOCKS or all(map(importlib.util.find_spec, _CLASSES[engine][0].packages))
+    return engine in _OF_BLOCKS or all(map(importlib.util.find_spec, _OF_FILES[engine][0].packages))
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):
@@ -72,7 +72,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         (ctx,) = ctx
     able = FASTEST.get(precision, ())
     if block.onnx_file is not None:
-        if engine not in _CLASSES:
+        if engine not in _OF_FILES:
             engine = 'onnxruntime' if is_installed('onnxruntime') else 'openvino'
         if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
             raise InputError(f'{block.onnx_file!r} cannot change to {precision}: export it again')
@@ -91,7 +91,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     if engine in _OF_BLOCKS:
         return _OF_BLOCKS[engine](block, ctx, precision)
     is_writer = isinstance(block, GenerationMixin)
-    engine_class = _CLASSES[engine][is_writer]
+    engine_class = _OF_FILES[engine][is_writer]
     MissingExtraError.check(engine_class.extra, *engine_class.packages)
     if is_writer and not block.generates_in_onnx:
         raise InputError(f"{engine} doesn't generate with {type(block).__name__}: engine='mxnet'")

@@ -43,10 +43,10 @@ def cosines_of(vectors):
 
 
 class Way(NamedTuple):
-    """Functions that turn texts into vectors: of a text, and of its states; None leaves these.
+    """How texts become vectors: `prepare` changes a text, and `vector` makes one of its states.
 
-    `similarity` compares the vectors, `prompt` has the ids of what `prepare` puts before a text,
-    and `given` are the options of a pipeline's call.
+    Without `vector` the states are the result. `similarity` compares the vectors, `prompt` has the
+    ids of what `prepare` puts before a text, and `given` are the options of a pipeline's call.
     """
 
     prepare: Callable = str
@@ -66,9 +66,9 @@ class VectorOptions(PipelineOptions):
 
 
 class Vectors(Pipeline):
-    """A pipeline whose texts become one vector, in a way of its options' `pooling`.
+    """A pipeline that makes one vector of each text, as its options' `pooling` says.
 
-    With 'model' it is the model's own: of a model of sentence-transformers its pooling, dense
+    'model' is the model's own way: of a model of sentence-transformers its pooling, dense
     layers and normalization, its default prompt and lower case; else the mean. `long_texts` says
     what is done with texts of more tokens than `max_length`, by default the folder's limit:
     sentence-transformers', else the tokenizer's. They are cut, or read in overlapping windows: then

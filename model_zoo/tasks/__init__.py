@@ -1,1 +1,1 @@
-"""The tasks: each package reads its files, makes features and batches, and evaluates."""
+"""The tasks, a module for each: how rows are read, encoded, learned, scored and predicted."""

@@ -123,8 +123,8 @@ class MultipleChoice(Task):
     head, use = 'multiple_choice', 'multiple-choice'
     command = 'zoo serve {folder}'
     call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
-    #: columns of the ids and labels in the predictions' files, and the number of the first ending
-    columns, first = (_ID, _LABEL), 0
+    #: names of the ids and labels in the predictions' files, and the number of the first ending
+    written_columns, first = (_ID, _LABEL), 0
     #: segment -> the file of its predictions
     written = {'dev': 'dev_predictions.tsv', 'test': 'test_predictions.tsv'}
 
@@ -138,7 +138,7 @@ class MultipleChoice(Task):
         """Write the chosen ending of each example, as TSV."""
         target, first = self._target_of(outputs), self.first
         names = [f'probability_{first + number}' for number in target.labels]
-        rows = [[self.columns[0], 'prediction', *names, self.columns[1]]]
+        rows = [[self.written_columns[0], 'prediction', *names, self.written_columns[1]]]
         found = data.rows, target.decode(outputs), target.probabilities(outputs)
         for example, best, shares in zip(*found):
             label = None if example.label is None else example.label + first
@@ -251,7 +251,7 @@ class StoryTask(MultipleChoice):
     unit = sample_unit = 'stories'
     command = call = ''
     has_own_head = False
-    columns, first = (_STORY_ID, _STORY_ANSWER), 1
+    written_columns, first = (_STORY_ID, _STORY_ANSWER), 1
     written = {'dev': 'predictions.tsv', 'test': 'test_predictions.tsv'}
 
     @property

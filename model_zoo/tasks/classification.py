@@ -166,7 +166,7 @@ class ClassificationTask(Task):
 
     def prepare(self, rows):
         if self.data_set.is_custom and 'train' in rows:
-            self._look_at(rows['train'], rows.get('dev'))
+            self._adapt_to_labels(rows['train'], rows.get('dev'))
         known = {row.texts for row in rows.get('train', ())}
         for name in filter(lambda name: name.startswith('dev'), rows):
             dev = rows[name]
@@ -175,8 +175,8 @@ class ClassificationTask(Task):
                 shown = count, len(dev), name
                 logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)
 
-    def _look_at(self, rows, dev):
-        """Learn from the labels what scores them, and warn of what misleads."""
+    def _adapt_to_labels(self, rows, dev):
+        """Fit numbers, or choose the score of classes; warn of rows that mislead."""
         target, parts = self.target, (rows, dev or ())
         labels = [[row.label for row in part] for part in parts]
         texts = [row.texts for part in parts for row in part]

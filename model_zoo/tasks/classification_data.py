@@ -49,7 +49,7 @@ def custom_task(
     name='custom',
     **options,
 ):
-    """Return a task in the user's rows, of any source of `read_records`.
+    """Return the data set of the user's rows, from any source of `read_records`.
 
     Parameters
     ----------
@@ -109,28 +109,27 @@ def custom_task(
     return DataSet(name, target, layouts, files, submissions, **options)
 
 
-def infer_labels(task):
-    """Return a task with the labels of its training set, if it has none yet; see `Classes.infer`.
+def infer_labels(data_set):
+    """Return a data set with the labels of its training set, if it has none; see `Classes.infer`.
 
     The classes of a data set of `datasets` keep their order.
     """
-    if not task.target.has_classes or task.labels is not None:
-        return task
-    if 'train' not in task.files:
-        raise InputError('the labels are unknown: name them, or use a training file')
-    source, layout = task.find('train'), task.layouts[0]
+    if not data_set.target.has_classes or data_set.labels is not None:
+        return data_set
+    source, layout = data_set.find('train'), data_set.layouts[0]
     names = class_names(source, layout.label)
     if names is not None:
-        return task.with_labels(names)
-    labels = [example.label for example in _read(task, source, 'train', lambda label: label)]
-    if task.noted.get('vectors'):
-        return task.with_labels(f'LABEL_{number}' for number in range(task.noted['vectors']))
+        return data_set.with_labels(names)
+    labels = [example.label for example in _read(data_set, source, 'train', lambda label: label)]
+    if count := data_set.noted.get('vectors'):
+        return data_set.with_labels(f'LABEL_{number}' for number in range(count))
     column = f'label_column {layout.label!r} of {source if is_path(source) else "the train set"}'
-    return dataclasses.replace(task, target=task.target.infer(labels, column, layout.header))
+    target = data_set.target.infer(labels, column, layout.header)
+    return dataclasses.replace(data_set, target=target)
 
 
 class Example(NamedTuple):
-    """One row of a task.
+    """One row of a data set.
 
     Parameters
     ----------
@@ -156,16 +155,16 @@ class Example(NamedTuple):
         return ' / '.join(filter(None, self.texts))
 
 
-def has_segment(task, data_dir, segment):
-    """Return whether a task has a segment's file, or without `data_dir` a download."""
-    try:
-        return segment in task.files and (task.find(segment, data_dir) is None or True)
-    except InputError:
-        return False
+def has_segment(data_set, data_dir, segment):
+    """Return whether a data set has a segment's file, or without `data_dir` a download."""
+    with contextlib.suppress(InputError):
+        data_set.find(segment, data_dir)
+        return True
+    return False
 
 
 def read_examples(task, data_dir=None, segment='train'):
-    """Read one segment of a task.
+    """Read one segment of a data set.
 
     Parameters
     ----------
@@ -195,14 +194,16 @@ def read_examples(task, data_dir=None, segment='train'):
     return _read(task, task.find(segment, data_dir), segment, task.target.parse)
 
 
-def _read(task, source, segment, parse):
-    """Read the examples of a set; `parse` makes a label of its text, or of several names."""
-    layout, records = task.open(source, segment)
-    takes_several, is_test = task.target.takes_several, segment.startswith('test')
+def _read_cells(data_set, layout, records, is_test):
+    """Return the cells of a set's rows, and what else was found on the way.
+
+    Each row has its place, its id, the texts and the label. Behind the rows come the columns of the
+    texts, those of the labels, the lines of broken rows, and the numbers among the labels.
+    """
     marks = layout.label if isinstance(layout.label, tuple) else (layout.label,)
-    if is_test and not (task.is_custom and layout.label is not None):
+    if is_test and not (data_set.is_custom and layout.label is not None):
         marks = ()
-    columns, rows, broken, skipped, numbers = (), [], [], 0, {}
+    columns, rows, broken, numbers = (), [], [], {}
     for number, (where, row) in enumerate(records):
         if not columns:
             fields = dict(zip(layout.text, ('text_column', 'text_pair_column')))
@@ -211,7 +212,7 @@ def _read(task, source, segment, parse):
                 marks = [choose_columns(row, [x], (), 'label_column', where)[0] for x in marks]
             guid = next((name for name in ('index', 'id') if is_test and name in row), None)
         values = [row.get(column) for column in (*columns, *marks)]
-        if task.tolerant and None in values:
+        if data_set.tolerant and None in values:
             broken.append(where.line)
             continue
         cells, label = list(map(_text, itertools.repeat(where), columns, values)), None
@@ -221,41 +222,49 @@ def _read(task, source, segment, parse):
                 label = label[0]
             parts = _values(label)
             numbers.update((field_text(x), x) for x in parts if isinstance(x, (int, float)))
-            label = (_names if takes_several else _text)(where, marks[0], label)
+            label = (_names if data_set.target.takes_several else _text)(where, marks[0], label)
         own = field_text(row.get(guid)) if guid else None
         rows.append((where, (own or '').strip() or str(number), cells, label))
+    return rows, columns, marks, broken, numbers
+
+
+def _read(data_set, source, segment, parse):
+    """Read the examples of a set; `parse` makes a label of its text, or of several names."""
+    layout, records = data_set.open(source, segment)
+    takes_several, is_test = data_set.target.takes_several, segment.startswith('test')
+    rows, columns, marks, broken, numbers = _read_cells(data_set, layout, records, is_test)
     name = source if is_path(source) else f'the {segment} set'
     is_labelled = any(row[-1] for row in rows)
     if is_labelled and takes_several:
-        rows = _without_vectors(task, rows, class_names(source, layout.label) or ())
-    if is_labelled and not task.noted.get('vectors'):
-        task.given.update({} if is_path(source) else numbers)
+        rows = _without_vectors(data_set, rows, class_names(source, layout.label) or ())
+    if is_labelled and not data_set.noted.get('vectors'):
+        data_set.given.update({} if is_path(source) else numbers)
         if is_test and not any(row[-1] and _is_known(parse, row[-1]) for row in rows):
             logger.warning('%s has other labels than the training, and is not scored', name)
             is_labelled = False
     if is_test and not is_labelled:
         marks, parse = (), lambda label: None
-    needed = () if task.tolerant else columns if takes_several else (*columns, *marks)
-    examples = []
+    needed = () if data_set.tolerant else columns if takes_several else (*columns, *marks)
+    examples, skipped = [], 0
     for where, guid, cells, label in rows:
         lacking = [column for column, cell in zip(needed, (*cells, label)) if not cell]
         if lacking:
-            if not task.skip_empty:
+            if not data_set.skip_empty:
                 raise InputError(EMPTY, where=where._replace(column=lacking[0]))
             skipped += 1
             continue
         try:
             examples.append(Example(guid, *(*cells, None)[:2], parse(label)))
         except InputError as error:
-            if task.tolerant:
+            if data_set.tolerant:
                 broken.append(where.line)
                 continue
-            if task.target.has_classes:
+            if data_set.target.has_classes:
                 found = itertools.chain(*(row[-1] if takes_several else row[-1:] for row in rows))
                 error = f'{error}; the file has: {", ".join(sorted({*found})[:20])}'
-                error += ': name all of them with `labels`' * task.is_custom
+                error += ': name all of them with `labels`' * data_set.is_custom
             raise InputError(str(error), where=where) from None
-    if skipped and (task.labels or not task.target.has_classes):  # else it is read again
+    if skipped and (data_set.labels or not data_set.target.has_classes):  # else it is read again
         shown = name, in_number(skipped, 'rows')
         logger.warning('%s: skipped %s without a text or a label', *shown)
     if broken:
@@ -311,25 +320,25 @@ def _names(where, column, label):
     return tuple(names)
 
 
-#: texts of what a vector has
+#: texts of a vector's numbers
 _BITS = {'0': 0, '0.0': 0, 'false': 0, '1': 1, '1.0': 1, 'true': 1}
 
 
-def _without_vectors(task, rows, classes):
+def _without_vectors(data_set, rows, classes):
     """Return rows that have the names of their labels instead of vectors of 0 and 1.
 
     These are vectors if all rows of the set that is read first have a 0 or 1 for each label.
     `classes` have named the numbers of a data set.
     """
-    bits, count = {**_BITS, **dict(zip(classes, (0, 1)))}, len(task.labels or rows[0][-1])
+    bits, count = {**_BITS, **dict(zip(classes, (0, 1)))}, len(data_set.labels or rows[0][-1])
     fits = [len(label) == count and bits.keys() >= {*label} for *_, label in rows]
-    has_vectors = task.noted.setdefault('vectors', count if count > 1 and all(fits) else 0)
+    has_vectors = data_set.noted.setdefault('vectors', count if count > 1 and all(fits) else 0)
     for fit, (where, *_, label) in zip(fits, rows):
         is_part = bits.keys() >= {*label} and len({*label}) < len(label)  # no set of positions
         if not fit if has_vectors else is_part:
             problem = f'({", ".join(label)}): a vector has a 0 or 1 for each of the {count} labels'
             raise InputError(f'{problem}, in every row', where=where)
-    names = task.labels or [f'LABEL_{number}' for number in range(count)]
+    names = data_set.labels or [f'LABEL_{number}' for number in range(count)]
     if not has_vectors:
         return rows
     named = (tuple(n for n, bit in zip(names, row[-1]) if bits[bit]) for row in rows)

@@ -115,16 +115,16 @@ class DataSet:
 
     @property
     def dev_segments(self):
-        """``('dev',)``, or for MNLI its two; empty if a custom task has no such file."""
+        """``('dev',)``, or for MNLI its two; empty if the user's rows have no such set."""
         return tuple(segment for segment in self.files if segment.startswith('dev'))
 
     @property
     def test_segments(self):
-        """``('test',)``, or for MNLI its two; empty if a custom task has no such file."""
+        """``('test',)``, or for MNLI its two; empty if the user's rows have no such set."""
         return tuple(segment for segment in self.files if segment.startswith('test'))
 
     def with_labels(self, labels):
-        """Return the task with other labels, or in another order."""
+        """Return the data set with other labels, or in another order."""
         target = dataclasses.replace(self.target, labels=tuple(labels))
         return dataclasses.replace(self, target=target)
 
@@ -134,7 +134,7 @@ class DataSet:
             return self.files[segment]
         own = os.environ.get(self.data_dir_variable or '') if data_dir is None else data_dir
         folders = [os.path.join(own, name) for name in (*self.folders, '') if own]
-        if data_dir is None:  # a folder of the task, or the one that GLUE's program fills
+        if data_dir is None:  # a folder of the set, or the one that GLUE's program fills
             folders += [os.path.join(x, name) for x in ('', 'glue_data') for name in self.folders]
         paths = (os.path.join(folder, name) for folder in folders for name in self.files[segment])
         found = next(filter(is_table, paths), None)

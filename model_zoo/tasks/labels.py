@@ -37,7 +37,7 @@ _UNCLASSIFIED = {'swag', 'sentence_embedding'}  # tasks of other scripts, which 
 
 
 def match_labels(task, located, labels=None, parameters=None, trains=False, order=GLUONNLP):
-    """Return a task with its labels in the order of a model's outputs.
+    """Return a data set with its labels in the order of a model's outputs.
 
     Parameters
     ----------
@@ -70,25 +70,25 @@ def match_labels(task, located, labels=None, parameters=None, trains=False, orde
     return task.with_labels(known or task.target.in_order(order))
 
 
-def _in_users_order(task, labels, stated):
-    """Return the task with the labels in the order that the user names."""
-    ordered = task.target.match(labels) if task.target.has_classes else None
+def _in_users_order(data_set, labels, stated):
+    """Return the data set with the labels in the order that the user names."""
+    ordered = data_set.target.match(labels) if data_set.target.has_classes else None
     if ordered is None:
-        ours = ', '.join(task.labels or ['which has none'])
-        problem = f"must be {task.name}'s, {ours}, in the order of the outputs"
+        ours = ', '.join(data_set.labels or ['which has none'])
+        problem = f"must be {data_set.name}'s, {ours}, in the order of the outputs"
         raise InputError(f'{", ".join(labels)}: {problem}', field='labels')
     names = stated and stated.names
     if names and len(names) != len(ordered):
-        _refuse(task, stated, names)
-    if names and not stated.numbered and task.target.match(names) != ordered:
+        _refuse(data_set, stated, names)
+    if names and not stated.numbered and data_set.target.match(names) != ordered:
         ours, theirs = ', '.join(ordered), ', '.join(names)
         logger.warning('the outputs are read as %s; the model calls them %s', ours, theirs)
-    return task.with_labels(ordered)
+    return data_set.with_labels(ordered)
 
 
-def _follow(task, stated):
-    """Return the task with the labels of a trained model: the table above."""
-    known, target, names = None, task.target, stated.names
+def _follow(data_set, stated):
+    """Return the data set with the labels of a trained model: the table above."""
+    known, target, names = None, data_set.target, stated.names
     with contextlib.suppress(UnknownNameError):
         known = stated.task and get_task(stated.task)
     if names is not None:
@@ -98,28 +98,28 @@ def _follow(task, stated):
     else:  # nothing says it, except for these tasks
         has_classes = stated.task not in _UNCLASSIFIED and target.has_classes
     if has_classes != target.has_classes:
-        _refuse(task, stated, (names or known.labels) if has_classes else ())
+        _refuse(data_set, stated, (names or known.labels) if has_classes else ())
     if target.has_classes and target.labels is None:
-        task = _with_names(task, stated, known)
+        data_set = _with_names(data_set, stated, known)
     elif target.has_classes:
-        task = task.with_labels(_ordered(task, stated))
-    is_other = stated.task in _UNCLASSIFIED or (known is not None and known.name != task.name)
+        data_set = data_set.with_labels(_ordered(data_set, stated))
+    is_other = stated.task in _UNCLASSIFIED or (known is not None and known.name != data_set.name)
     # names that are words mean the same in another task
-    if is_other and not task.is_custom and not (target.has_classes and target.has_words):
-        problem = f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}'
+    if is_other and not data_set.is_custom and not (target.has_classes and target.has_words):
+        problem = f'the model {stated.model!r} was trained for {stated.task}, not {data_set.name}'
         raise InputError(f'{problem}: use `task_name` custom for other data with the same labels')
-    return task
+    return data_set
 
 
-def _with_names(task, stated, known):
-    """Return a task whose labels nobody has named with the model's, or else with its file's."""
+def _with_names(data_set, stated, known):
+    """Return a data set whose labels nobody has named with the model's, or else its file's."""
     names = stated.names
     if names is None and known is not None:  # version 0.2 wrote the task alone
         names = known.target.in_order(stated.order)
-    inferred = infer_labels(task) if 'train' in task.files else task
+    inferred = infer_labels(data_set) if 'train' in data_set.files else data_set
     if names is None:
         return inferred
-    named, labels = task.with_labels(names), inferred.labels or ()
+    named, labels = data_set.with_labels(names), inferred.labels or ()
     if not stated.numbered or all(each.isdigit() or named.target.find(each) for each in labels):
         return named
     if len(labels) != len(names):
@@ -129,14 +129,14 @@ def _with_names(task, stated, known):
     return inferred
 
 
-def _ordered(task, stated):
-    """Return the known labels of a task in the order of a model's outputs."""
-    target, names = task.target, stated.names
+def _ordered(data_set, stated):
+    """Return the known labels of a data set in the order of a model's outputs."""
+    target, names = data_set.target, stated.names
     ordered = names and target.match(names)
     if ordered:
         return ordered
     if names and (not stated.numbered or len(names) != len(target.labels)):
-        _refuse(task, stated, names)
+        _refuse(data_set, stated, names)
     ordered = target.in_order(stated.order)
     if stated.order is None or not target.has_words:
         return ordered
@@ -150,10 +150,10 @@ def _ordered(task, stated):
     return ordered
 
 
-def _refuse(task, stated, names):
-    theirs, ours = (', '.join(classes or ['no classes']) for classes in (names, task.labels))
+def _refuse(data_set, stated, names):
+    theirs, ours = (', '.join(classes or ['no classes']) for classes in (names, data_set.labels))
     trained = f'was trained for {stated.task} and ' if stated.task is not None else ''
-    problem = f'the model {stated.model!r} {trained}has {theirs}, and {task.name} {ours}'
+    problem = f'the model {stated.model!r} {trained}has {theirs}, and {data_set.name} {ours}'
     raise InputError(f"{problem}; `labels` names the model's outputs in their order")
 
 

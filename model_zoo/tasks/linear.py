@@ -1,4 +1,4 @@
-"""The fast road: a linear head on the vectors of a frozen encoder, fitted by scikit-learn."""
+"""``method='linear'``: a head on the vectors of a frozen encoder, fitted by scikit-learn."""
 
 import contextlib
 import warnings

@@ -229,7 +229,7 @@ class SentenceTask(Task):
 
 
 def _no_negatives(texts):
-    """Which second and third texts, by number, are no negatives of a first one.
+    """Return which second and third texts aren't negatives of each first text.
 
     They equal it or its match, or match an equal text.
     """

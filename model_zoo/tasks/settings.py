@@ -112,10 +112,6 @@ class StorySettings(
     lm_coef: float = setting(0.9, 'weight of the language model loss', at_least=0)
 
 
-# MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
-EPSILONS = {'adam': 1e-8}
-
-
 class SquadSettings(
     base.DeploySettings,
     base.FinetuneSettings,
@@ -148,7 +144,8 @@ class SquadSettings(
     def derived(self):
         values = super().derived()
         if self.epsilon is None:
-            values['epsilon'] = EPSILONS.get(self.optimizer.lower(), 1e-6)
+            # MXNet's defaults, which GluonNLP's script doesn't change
+            values['epsilon'] = 1e-8 if self.optimizer.lower() == 'adam' else 1e-6
         return values
 
 

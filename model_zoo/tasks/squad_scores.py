@@ -39,7 +39,7 @@ def score_v1(questions, predictions, characters=False):
     return {'exact_match': _percent(exact, questions), 'f1': _percent(f1, questions)}
 
 
-def _scores(questions, predictions, version_2=True, characters=False):
+def _scores(questions, predictions, version_2, characters):
     """Return id -> 0 or 1 for an exact match, and id -> F1; the best right answer counts."""
     exact, f1 = {}, {}
 

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Samples(list):
-    """Samples of sentences; `words` has an array for each sentence: of each part, its word."""
+    """Samples; `words` has an array for each sentence, with the number of each part's word."""
 
     words = ()
 
@@ -188,7 +188,7 @@ class TaggingTask(Task):
         rows.source = source
         return rows
 
-    def _columns(self, unlabelled=False):
+    def _columns(self, unlabelled):
         """The numbers of the columns of words and, if a file has these, labels."""
         columns = self.settings.text_column or 0, self.settings.label_column or -1
         for field, given in zip(('text_column', 'label_column'), columns):

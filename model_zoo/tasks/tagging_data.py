@@ -110,7 +110,7 @@ WORD, BREAK, COMMENT, OTHER = 'word', 'break', 'comment', 'other'
 _NUMBER = re.compile(r'\d+([-.]\d+)?')
 
 
-def _lines(path, word_column=0, encoding=None):
+def _lines(path, word_column, encoding):
     """Yield (number, text, columns, kind) of each line.
 
     A comment begins with # where a sentence begins, and has another number of columns than words

@@ -86,7 +86,7 @@ class Target:
 
 
 def _plain(text):
-    """Return a name without what its spellings differ in; the sign of a number is no hyphen."""
+    """Return a name in lower case, without hyphens and blanks inside; a number keeps its sign."""
     return re.sub(r'(?<=[^\W\d_])[-_ ]+(?=\w)', '', text).lower()
 
 

@@ -96,7 +96,7 @@ class Task:
     fitted : str or None
         What `objective` has fitted, if the training is no more than that.
     own_length : int or None
-        Most tokens of a text in the use of the model, beside what block and tokenizer say.
+        A further limit of a text's tokens where the trained model is used.
     workers : Workers
         The processes that train together; set before `encode`.
     rows_folder : str
@@ -118,7 +118,7 @@ class Task:
         self.settings, self.workers = settings, Workers()
 
     def assume(self, **values):
-        """Give settings values that the caller hasn't given; the only change of `settings`."""
+        """Replace `settings` by a copy with these values, which don't count as given."""
         self.settings = self.settings.with_defaults(**values)
 
     # -- the five methods of a task
@@ -184,7 +184,7 @@ class Task:
 
     @property
     def score_name(self):
-        """Name of the score that compares epochs, of which more is better."""
+        """Name of the score that compares epochs; higher is better."""
         name = self.settings.best_by or self.metric
         return 'negative loss' if name == 'loss' else name
 
@@ -217,7 +217,6 @@ class Task:
 
         `located` is None for a block in memory.
         """
-        self.located = located
 
     # -- 2. `read` is called for each set
 
@@ -359,7 +358,7 @@ class Task:
             ``samples_per_second``.
         """
         (scores, speed), leading = evaluator.scores(segment, guard), self.score_name
-        if leading in scores:  # what leads is what chooses
+        if leading in scores:  # what chooses the epoch comes first
             scores = {leading: scores[leading], **scores}
         logged = [name for name in scores if name not in self.unlogged]
         shown = ', '.join(f'{name} {short(scores[name])}' for name in logged)

@@ -123,7 +123,7 @@ class Settings:
     Attributes
     ----------
     given : frozenset of str
-        The fields that the caller has given: the call's, unless its only argument says else.
+        The fields that the caller has given: the keywords, or what the positional argument names.
     """
 
     __slots__ = ('__dict__', 'given')  # `vars` has the fields alone

@@ -58,7 +58,7 @@ class Served:
         return self.pipelines[task]
 
 
-MOST = 5000, 20  # characters of an example's text, and texts of a list
+MOST_CHARACTERS, MOST_TEXTS = 5000, 20  # of an example's text, and of its lists
 
 
 def example_of(files):
@@ -71,9 +71,9 @@ def example_of(files):
         return {}
     found = {}
     for name, value in items:
-        texts = value[: MOST[1]] if isinstance(value, list) else [value]
+        texts = value[:MOST_TEXTS] if isinstance(value, list) else [value]
         if all(isinstance(text, str) for text in texts):
-            texts = [text[: MOST[0]] for text in texts]
+            texts = [text[:MOST_CHARACTERS] for text in texts]
             found[name] = texts if isinstance(value, list) else texts[0]
     return found
 

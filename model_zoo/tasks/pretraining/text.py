@@ -294,7 +294,7 @@ def _draw_words(candidates, counts, begins_word, rng):
     """Return where whole words are drawn; a word of more tokens than are left is passed over."""
     rows, length = np.arange(len(candidates)), candidates.shape[1]
     first = candidates & begins_word
-    first[rows, candidates.argmax(axis=1)] |= candidates.any(axis=1)  # whatever it is
+    first[rows, candidates.argmax(axis=1)] |= candidates.any(axis=1)  # always a beginning
     begin = np.maximum.accumulate(np.where(first, np.arange(length), 0), axis=1)
     flat = (begin + rows[:, None] * length)[candidates]
     sizes = np.bincount(flat, minlength=candidates.size).reshape(candidates.shape)

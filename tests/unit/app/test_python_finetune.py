@@ -230,8 +230,8 @@ def test_errors_in_rows_name_row_and_column(letters, task, rows, places):
 def test_no_model_is_refused_and_lists_may_be_texts():
     with refuses('model'):
         model_zoo.finetune(None, 'text-classification', ROWS, from_scratch=True)
-    with pytest.raises(UnknownNameError):
-        model_zoo.finetune('all-MiniLM-L6-v2', 'text-classification', ROWS, learn_rate=1)
+    with refuses(says='text_column', kind=UnknownNameError):
+        model_zoo.finetune('all-MiniLM-L6-v2', 'multiple-choice', ROWS, text='a')
     for hparams in ('num_layers=1, units=32', {'num_layers': 1, 'units': 32}):
         assert FinetuneSettings(hparams=hparams).hparams == ['num_layers=1', 'units=32']
     assert ClassificationSettings(labels=[1, 5]).labels == ['1', '5']

@@ -140,7 +140,7 @@ class PytorchicTask(Task):
     def end_after(self, steps):
         """End after `steps` updates, unless the settings have a number."""
         if self.settings.training_steps is None:
-            self.settings = self.settings.with_defaults(training_steps=steps)
+            self.assume(training_steps=steps)
 
     def job(self, train):
         return {'data_file': train}

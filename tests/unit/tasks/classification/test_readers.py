@@ -68,7 +68,6 @@ def test_folder_of_the_task_or_above_it(tmp_path):
     assert read_examples(task, tmp_path, 'dev') == read_examples(task, folder, 'dev')
     assert has_segment(task, tmp_path, 'dev')
     assert not has_segment(task, tmp_path, 'test')
-    assert not has_segment(task, tmp_path, 'dev_matched')
 
 
 def test_missing_files_and_unknown_segments(tmp_path):
