@@ -344,8 +344,9 @@ def _given_records(rows, parts, name):
 
 
 def keep_rows(rows):
-    """Return rows in memory that can be read several times."""
-    return rows if _is_dataset(rows) or hasattr(rows, 'columns') else list(rows)
+    """Return a path, or rows in memory, that can be read several times."""
+    is_kept = is_path(rows) or _is_dataset(rows) or hasattr(rows, 'columns')
+    return rows if is_kept else list(rows)
 
 
 def plain_value(value):

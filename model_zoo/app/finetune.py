@@ -128,9 +128,8 @@ def finetune(
     if isinstance(dev, numbers.Real):
         more['dev_split'] = sources.pop('dev')
     sources = {name: source for name, source in sources.items() if source is not None}
-    fields = task_class.settings_class.defaults()
-    paths = {f'{name}_file': source for name, source in sources.items() if is_path(source)}
-    more.update((name, os.fspath(path)) for name, path in paths.items() if name in fields)
+    for name in [name for name, source in sources.items() if is_path(source)]:
+        more[f'{name}_file'] = os.fspath(sources.pop(name))  # as the command names it
     if resume and output_dir is None:
         raise InputError('needs `output_dir`', field='resume')
     if isinstance(model, ZooBlock):

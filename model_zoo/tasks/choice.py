@@ -51,8 +51,8 @@ def read_swag(source, segment='data', encoding=None):
     source : str, os.PathLike or iterable
         CSV whose first line names the columns (``sent1``, ``sent2``, ``ending0`` and so on, perhaps
         ``label`` and ``fold-ind``; others don't matter), or JSON or Parquet with these fields, or
-        with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
-        this order.
+        with 'context' (or 'text'), 'choices' and 'label'. Rows in memory have these names, or are
+        tuples in this order.
     """
     parts, format = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}, None
     if is_path(source) and not has_typed_values(source):
@@ -64,7 +64,8 @@ def read_swag(source, segment='data', encoding=None):
             guid, label = str(fields.get(_ID, number)), fields.get(_LABEL)
             if _CHOICES in fields:
                 where = where._replace(column=_CHOICES)
-                yield where, guid, (fields.get(_TEXT), ''), fields[_CHOICES], label
+                text = fields.get(_TEXT, fields.get('text'))  # as the pipeline names it
+                yield where, guid, (text, ''), fields[_CHOICES], label
                 continue
             _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where)
             names = (f'ending{number}' for number in itertools.count())

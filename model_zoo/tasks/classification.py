@@ -107,8 +107,7 @@ class ClassificationTask(Task):
 
     def locate(self, given=None):
         settings, given = self.settings, (given or {}).items()
-        rows = {name: keep_rows(source) for name, source in given if not is_path(source)}
-        data_set = choose_data(settings, rows)
+        data_set = choose_data(settings, {name: keep_rows(rows) for name, rows in given})
         if settings.class_weights is not None and not data_set.target.has_classes:
             raise InputError(
                 f'needs classes, and {data_set.name} has numbers', field='class_weights'

@@ -17,6 +17,7 @@ from ..training.job import describe
 from ..training.objective import Objective, outputs_of
 from ..util.reading import read_text
 from .settings import LanguageModelSettings
+from .tables import given_files
 from .task import Data
 from .text_task import TextTask, split_text
 
@@ -175,9 +176,8 @@ class LanguageModelTask(TextTask):
     title = property(lambda self: os.path.basename(self.settings.train_file))
 
     def locate(self, given=None):
-        named = {name: vars(self.settings)[f'{name}_file'] for name in ('train', 'dev', 'test')}
-        given = {**named, **(given or {})}.items()
-        sources = {name: self.text_file(path, name) for name, path in given if path is not None}
+        given = {**given_files(self.settings, self.files, self.dev_share), **(given or {})}.items()
+        sources = {name: self.text_file(source, name) for name, source in given}
         if not sources:
             raise InputError('no text: use `train_file`, `dev_file` or `test_file`')
         self.assume(**{f'{name}_file': path for name, path in sources.items()})

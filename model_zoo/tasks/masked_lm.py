@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..layers.losses import cross_entropy
 from ..optimizer import finetune_schedule
 from ..pretrained import get_entry, names_files
-from ..records import is_path
+from ..records import is_table
 from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
@@ -27,7 +27,7 @@ from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import Corpus, SampleOptions, describe_files, matching_files
 from .rows import FEW_ROWS
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings
-from .tables import check_files
+from .tables import check_files, named_files
 from .task import Data
 from .text_task import TextTask, split_text
 
@@ -53,7 +53,7 @@ class MaskedLMTask(TextTask):
     shuffles_dev, _objective = False, None
     num_processes = property(lambda self: self.settings.num_workers)
 
-    def files(self, segment):
+    def pattern_of(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""
         settings = self.settings
         text = vars(settings)[f'{segment}_file']
@@ -61,18 +61,20 @@ class MaskedLMTask(TextTask):
         return text or samples, bool(text)
 
     def locate(self, given=None):
-        rows = {name: each for name, each in (given or {}).items() if not is_path(each)}
-        copies = {f'{name}_file': self.text_file(rows[name], name, '\n\n') for name in rows}
+        named = named_files(self.settings, self.files, self.dev_share)
+        self.assume(**{f'{name}_file': path for name, path in named.items()})
+        given = (given or {}).items()
+        copies = {f'{name}_file': self.text_file(rows, name, '\n\n') for name, rows in given}
         self.assume(**copies)
         settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
         if self.dev_share and not settings.train_file:
             raise InputError('needs `train_file`', field='dev_split')
-        segments = [name for name in ('train', 'dev', 'test') if self.files(name)[0]]
+        segments = [name for name in ('train', 'dev', 'test') if self.pattern_of(name)[0]]
         for segment in segments:
-            (pattern, is_text), name = self.files(segment), f'{segment}_file'
-            files = matching_files(pattern)
+            (pattern, is_text), name = self.pattern_of(segment), f'{segment}_file'
+            files = [pattern] if is_table(pattern) else matching_files(pattern)
             if is_text and name not in copies:  # tables, and texts that aren't UTF-8, are copied
                 names = (f'{name}_{number}' for number in itertools.count())
                 parts = [self.text_file(path, each, '\n\n') for path, each in zip(files, names)]
@@ -90,7 +92,7 @@ class MaskedLMTask(TextTask):
             self.head = pretraining_class(self.settings, located)
 
     def prepare(self, rows):
-        for files, is_text in map(self.files, rows):
+        for files, is_text in map(self.pattern_of, rows):
             if is_text and 'nsp' in getattr(self.head, 'pretraining_terms', ()):
                 Corpus(matching_files(files)).check_pairs()
 
@@ -99,13 +101,13 @@ class MaskedLMTask(TextTask):
         self._has_pairs = 'nsp' in model.pretraining_terms
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
-        if any(is_text for _, is_text in map(self.files, ('train', 'dev', 'test'))):
+        if any(is_text for _, is_text in map(self.pattern_of, ('train', 'dev', 'test'))):
             self.settings = self.settings.fit_length('max_length', model.context_length)
             self._options = make_sample_options(self.settings, self._has_pairs)
         return model
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
-        source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
+        source, (_, is_text) = self._source(segment, tokenizer), self.pattern_of(segment)
         if segment == 'train' and self.fits_rows:
             self.fit_to_rows(count_samples(source, self.settings.seed))
         size, options = self.batching(segment, accumulate)
@@ -128,11 +130,11 @@ class MaskedLMTask(TextTask):
     @property
     def _has_epochs(self):
         """Whether the samples are in pytorch-pretrained-bert's files, one for each epoch."""
-        files, is_text = self.files('train')
+        files, is_text = self.pattern_of('train')
         return not is_text and all(epoch_of(path) is not None for path in matching_files(files))
 
     def _source(self, segment, tokenizer):
-        files, is_text = self.files(segment)
+        files, is_text = self.pattern_of(segment)
         if is_text:
             return TextFiles(files, tokenizer, self._options, num_workers=self.num_processes)
         options = {'one_per_epoch': segment == 'train' and self._has_epochs}
@@ -140,7 +142,7 @@ class MaskedLMTask(TextTask):
         return ShardFiles(files, tokenizer.vocab, self._context, **options)
 
     def describe(self, data):
-        return describe_files(self.files(data.rows)[0])
+        return describe_files(self.pattern_of(data.rows)[0])
 
     def job(self, train):
         name = 'train_file' if self.settings.train_file else 'pregenerated_data'
@@ -216,7 +218,7 @@ class PretrainingTask(MaskedLMTask):
         from_scratch = not (given or names_files(settings.model))
         super().__init__(settings.with_defaults(from_scratch=from_scratch))
 
-    def files(self, segment):
+    def pattern_of(self, segment):
         settings = self.settings
         if segment == 'train':
             return settings.train_file, settings.raw

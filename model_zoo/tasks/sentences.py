@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..inference.vectors import cosines_of, nearest, unit_vectors
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
-from ..records import EMPTY, SPLITS, choose_columns, find_column, is_path, keep_rows, read_records
+from ..records import EMPTY, PAIRS, SPLITS, choose_columns, find_column, keep_rows, read_records
 from .rows import check_room, encode_rows
 from .scores import correlations
 from .settings import LOSSES, SentenceSettings
@@ -28,10 +28,11 @@ logger = logging.getLogger(__name__)
 
 #: columns that are taken if none are named: the first of these that a file has
 TEXT_COLUMNS = (
-    ('sentence1', 'sentence2'),
+    PAIRS[0],
     ('anchor', 'positive', 'negative'),
     ('anchor', 'positive'),
     ('query', 'answer'),
+    *PAIRS,
 )
 SCORE_COLUMN = 'score'
 
@@ -67,14 +68,14 @@ def read_sentences(
         As of `model_zoo.records.read_records`.
     text_columns : sequence of str, optional
         Two or three. By default sentence1 and sentence2; or anchor, positive and, if it's there,
-        negative; or query and answer.
+        negative; or query and answer; or another pair of `model_zoo.records.PAIRS`.
     skip_empty : bool
         Leave out rows without a text, instead of refusing them.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'{" ".join(text_columns)!r}: must be two or three', field='text_columns')
     kind, examples, skipped = None, [], 0
-    rows = source if is_path(source) else keep_rows(source)
+    rows = keep_rows(source)
     # a third part is a score, or a text that doesn't match
     first = rows[0] if isinstance(rows, list) and rows else None
     scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)

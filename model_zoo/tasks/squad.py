@@ -249,9 +249,7 @@ class SquadTask(Task):
 
     def locate(self, given=None):
         settings = self.settings
-        files = given_files(settings, self.files, self.dev_share)
-        if given is not None:
-            return given
+        files = {**given_files(settings, self.files, self.dev_share), **(given or {})}
         if settings.only_inference:
             files.pop('train', None)
         # with the user's own files nothing is downloaded that wasn't asked for

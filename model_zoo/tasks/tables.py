@@ -76,8 +76,8 @@ def check_files(settings, *names):
             raise InputError(f'{path!r}: {problem}', field=name)
 
 
-def given_files(settings, segments, dev_share=None):
-    """Return the files that the settings name with `SEGMENT_file`, by segment.
+def named_files(settings, segments, dev_share=None):
+    """Return the paths that the settings name with `SEGMENT_file`, by segment.
 
     The folder of a `DatasetDict` stands for its split of the segment; the training set's folder
     also for the splits of all segments that have no file.
@@ -94,7 +94,12 @@ def given_files(settings, segments, dev_share=None):
     for segment, path in others.items():
         if files.get(segment) is None and (segment != 'dev' or dev_share is None):
             files[segment] = path
-    files = {segment: path for segment, path in files.items() if path}
+    return {segment: path for segment, path in files.items() if path}
+
+
+def given_files(settings, segments, dev_share=None):
+    """Return the `named_files`; InputError, naming the field, if one doesn't exist."""
+    files = named_files(settings, segments, dev_share)
     check_files(settings, *(f'{name}_file' for name, path in files.items() if not is_table(path)))
     return files
 

@@ -13,7 +13,7 @@ from ..batches.batch import NO_LABEL
 from ..errors import InputError, Where
 from ..inference.entities import OUTSIDE, has_entities, labels_of_parts, marks_of
 from ..inference.tokens import token_rows
-from ..records import class_names, find_splits, has_typed_values, is_path
+from ..records import class_names, has_typed_values, is_path
 from ..training.objective import outputs_of
 from .rows import check_room, warn_if_alike
 from .scores import class_report, cross_entropies, error_analysis, table_report
@@ -175,8 +175,6 @@ class TaggingTask(Task):
 
     def read(self, source, segment):
         settings = self.settings
-        if is_path(source):
-            source = find_splits(source).get(segment, source)
         if not is_path(source) or has_typed_values(source):
             columns = settings.text_column, settings.label_column
             rows, given, column = read_rows(source, segment, *columns, settings.encoding)

@@ -198,12 +198,10 @@ class Task:
     def locate(self, given=None):
         """Check the settings, and return where each set's rows are read from, by segment.
 
-        `given` has the caller's sets by segment; None: the settings name them.
+        `given` has the rows that the caller has in memory, by segment.
         """
-        if given is not None:
-            return given
         settings = self.settings
-        files = segment_files(settings, self.files, self.dev_share)
+        files = {**segment_files(settings, self.files, self.dev_share), **(given or {})}
         if settings.only_inference and self.dev_share is None:
             files.pop('train', None)
         segment = 'dev' if settings.only_inference else 'train'

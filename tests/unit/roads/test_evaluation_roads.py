@@ -151,3 +151,25 @@ def test_a_set_is_predicted_as_it_was_scored(start, tmp_path, name):
         assert same(commanded(name, folder, items, tmp_path / 'rows.csv'), expected)
     if name in ('classes', 'pairs', 'choices', 'vectors', 'questions'):
         assert_next_runs(tmp_path / 'run')
+
+
+#: the names that the pipeline's items and results have
+COLUMNS = {
+    'classes': ('text', 'label'),
+    'pairs': ('text', 'text_pair', 'label'),
+    'choices': ('text', 'choices', 'label'),
+    'vectors': ('text', 'text_pair', 'score'),
+    'words': ('text',),
+}
+
+
+@pytest.mark.parametrize('name', COLUMNS)
+def test_a_folder_of_splits_trains_as_its_rows(start, tmp_path, name):
+    datasets = pytest.importorskip('datasets')
+    task, rows, more = ROADS.get(name, ('fill-mask', [(text,) for text in TEXTS], {}))
+    options = {'epochs': 1, 'batch_size': 8, 'seed': 1, 'max_length': 40, **more}
+    rows = [dict(zip(COLUMNS[name], row)) for row in rows]
+    data = datasets.Dataset.from_list(rows)
+    datasets.DatasetDict({'train': data, 'validation': data}).save_to_disk(tmp_path)
+    found = model_zoo.finetune(start, task, tmp_path, **options)
+    assert found.scores == model_zoo.finetune(start, task, rows, rows, **options).scores
