@@ -3,7 +3,7 @@
 ``python tests/faults.py --seed 1 --count 100 --jobs 2``: a seed draws the same faults from
 the same sources. All tests run once, to see which of them run which line (``--coverage FILE``: the
 file that an earlier run has left). Each fault is set into a copy of the tree, and the tests run
-that run its statement, those that run the fewest lines first. ``pip install pytest-cov`` is needed.
+that run its statement, of each file those that run the fewest lines. ``pip install pytest-cov`` is needed.
 """
 
 import argparse
@@ -129,7 +129,7 @@ def read_traces(path):
 
 
 def pick_tests(fault, tests_of, lengths):
-    """The tests that run a fault's lines, those that run the fewest lines first."""
+    """The tests that run a fault's lines: of all files, those that run the fewest lines first."""
     first, last = fault['statement']
     lines = ((fault['file'], line) for line in range(first, last + 1))
     tests = set().union(*(tests_of.get(line, ()) for line in lines))
@@ -138,7 +138,12 @@ def pick_tests(fault, tests_of, lengths):
         named = (path for path in ROOT.glob('tests/*/**/test_*.py') if module in path.read_text())
         tests = {str(path.relative_to(ROOT)) for path in named}
         tests.update(*(tests_of[place] for place in tests_of if place[0] == fault['file']))
-    return sorted(tests, key=lambda test: (lengths[test], test))[:MOST]
+    ranks, of_file = {}, collections.Counter()
+    for test in sorted(tests, key=lambda test: (lengths[test], test)):
+        file = test.split('::')[0]
+        ranks[test] = of_file[file]
+        of_file[file] += 1
+    return sorted(sorted(ranks, key=ranks.get)[:MOST], key=lambda test: (lengths[test], test))
 
 
 def run_pytest(tree, *argv):

@@ -21,8 +21,10 @@ def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
     rows = [line.split('\t') for line in (data / 'test.tsv').read_text().splitlines()[1:]]
     first, second = (embedding.sentence_vectors([row[n] for row in rows]) for n in (0, 1))
     np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1, atol=1e-5)
-    lines = (trained / 'test_similarities.tsv').read_text().splitlines()[1:]
-    written = [float(line.split('\t')[1]) for line in lines]
+    table = (trained / 'test_similarities.tsv').read_text().splitlines()
+    header, *lines = (line.split('\t') for line in table)
+    assert header == ['index', 'similarity']
+    written = [float(similarity) for _, similarity in lines]
     np.testing.assert_allclose((first * second).sum(axis=1), written, atol=1e-5)
     assert read_json(trained)['test']['spearman'] > 0.8
 

@@ -20,7 +20,7 @@ from training_loops import assert_close as assert_equal
 from model_zoo.errors import CheckpointError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training.callbacks import Callback, ProgressLogger, TensorBoardWriter
-from model_zoo.training.checkpoint import CheckpointStore
+from model_zoo.training.checkpoint import CheckpointStore, load_optimizer, optimizer_tensors
 from model_zoo.training.loop import DivergedError, Interrupted
 
 SCHEDULE = finetune_schedule(0.05, 18)
@@ -188,7 +188,8 @@ def test_checkpoint_holds_no_pickle_and_keeps_names_between_processes(tmp_path):
 
 
 def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
-    make_loop(tmp_path).run()
+    loop = make_loop(tmp_path)
+    loop.run()
     with pytest.raises(CheckpointError):
         make_loop(tmp_path, optimizer='sgd').resume()
     state = CheckpointStore(str(tmp_path)).newest()
@@ -197,6 +198,12 @@ def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
     trainer = mx.gluon.Trainer(other.collect_params(), 'sgd', update_on_kvstore=False)
     with pytest.raises(CheckpointError):
         state.restore(other, trainer)
+    tensors, updates = optimizer_tensors(loop.block, loop.updater.trainer)
+    moment = tensors['0.weight/0']
+    for wrong in (None, moment[:1], moment.astype('float16')):
+        changed = {**tensors, '0.weight/0': wrong}
+        with pytest.raises(CheckpointError):
+            load_optimizer(loop.block, loop.updater.trainer, changed, updates, 'file')
 
 
 def test_killed_anywhere_while_the_only_checkpoint_is_replaced(tmp_path):
