@@ -3,7 +3,7 @@
 ``python tests/faults.py --seed 1 --count 100 --jobs 2``: a seed draws the same faults from
 the same sources. All tests run once, to see which of them run which line (``--coverage FILE``: the
 file that an earlier run has left). Each fault is set into a copy of the tree, and the tests run
-that run its statement, of each file those that run the fewest lines. ``pip install pytest-cov`` is needed.
+that run its statement, of each file those with the fewest lines. It needs pytest-cov.
 """
 
 import argparse
