@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import tempfile
+from inspect import Parameter, Signature, signature
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -56,10 +57,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             UnknownNameError.check('setting', name, _SETTINGS)
         vars(self).update({'model': model, 'settings': settings, **_SETTINGS, **more})
 
-    @classmethod
-    def _get_param_names(cls):  # scikit-learn's own reads the arguments, without `more`
-        return sorted(['model', 'settings', *_SETTINGS])
-
     def fit(self, X, y):
         """Train the model.
 
@@ -76,6 +73,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         from .finetune import finetune
 
         texts = _texts(X)
+        missing = [number for number, label in enumerate(y) if label is None or label != label]
+        if missing:
+            raise InputError(f'has no label in row {missing[0]}', field='y')
         y = np.asarray(y)
         check_classification_targets(y)
         check_consistent_length(texts, y)
@@ -105,9 +105,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         texts = _texts(X)
         result = np.zeros((len(texts), len(self.classes_)))
-        inputs = [
-            {'text': row[0], 'text_pair': row[1]} if len(row) == 2 else row[0] for row in texts
-        ]
+        inputs = [row if len(row) == 2 else row[0] for row in texts]
         for row, scores in zip(result, self.model_(inputs, top_k=None)):
             for score in scores:
                 row[int(score['label'])] = score['score']
@@ -146,9 +144,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+# scikit-learn reads the parameters' names and defaults from it
+_OWN = [*signature(TextClassifier.__init__).parameters.values()][:-1]
+_MORE = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in _SETTINGS]
+TextClassifier.__init__.__signature__ = Signature([*_OWN, *_MORE])
+
+
 def _texts(X):
     """Return the rows of X as tuples of one or two texts."""
     rows, pairs = np.asarray(X, dtype=object), (np.ndarray, list, tuple)
+    if not rows.ndim:
+        raise InputError(f'X must be a list of texts, not {X!r:.80}')
     rows = [tuple(row) if isinstance(row, pairs) else (row,) for row in rows]
     for number, row in enumerate(rows):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):

@@ -1,11 +1,13 @@
 """The evaluation of a model on the sets of a task."""
 
+import itertools
 import logging
 import time
 
 import numpy as np
 
 from ..tasks.scores import check_finite
+from ..util.display import short
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +95,15 @@ class Evaluator:
             found['test'] = scores['test']
         analysis = self.analyze()
         return {**found, 'examination': analysis} if analysis else found
+
+    def compare(self, model, train):
+        """Return the scores of simpler models on the first dev set, as the results' `baselines`."""
+        segments = self.dev_sets[:1]
+        found = {name: self._task.compare(model, train, self.sets[name]) for name in segments}
+        for other, scores in itertools.chain(*map(dict.items, found.values())):
+            shown = ', '.join(f'{name} {short(value)}' for name, value in scores.items())
+            logger.info('%s, for comparison: %s', other, shown)
+        return {'baselines': found} if any(found.values()) else {}
 
     def analyze(self):
         """Return the `error_analysis` of the first labelled dev set by its name; may be empty."""

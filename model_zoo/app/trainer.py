@@ -11,12 +11,13 @@ import time
 from ..errors import InputError
 from ..inference.engines import make_engine
 from ..tasks.labels import name_labels
+from ..tasks.rows import warn_of_texts
 from ..training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
 from ..training.loop import Interrupted, TrainingLoop
 from ..training.updater import freeze_parameters, make_updater
 from ..training.workers import make_workers
-from ..util.display import in_number, short
+from ..util.display import in_number
 from .cli import collected_warnings
 from .devices import find_contexts
 from .engines import calibrate, engine_forward, load_exported
@@ -168,6 +169,7 @@ class Trainer(Callback):
             train, dev = task.split(rows.pop('train'), task.dev_share)
             rows = {**({'train': train} if task.trains else {}), 'dev': dev, **rows}
         task.prepare(rows)
+        warn_of_texts(rows, task.has_own_rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:
             task.resume(job)
@@ -306,9 +308,8 @@ class Trainer(Callback):
         description = describe_training(self)
         self._results = {'data': described, **task.results(), 'description': description}
         self._results['warnings'] = self._warnings
-        simpler = self._compare()
-        if any(simpler.values()):
-            self._results['baselines'] = simpler
+        if kept and task.workers.size == 1:
+            self._results.update(self.evaluator.compare(self.model, data))
         if task.fitted is None:
             callbacks = [self.logger_class(), *callbacks]
         more = {'class_names': task.labels and list(task.labels), **task.job(described['train'])}
@@ -333,17 +334,6 @@ class Trainer(Callback):
         if task.fitted is not None:
             loop.state.seconds = seconds
         return loop
-
-    def _compare(self):
-        """Return the scores of simpler models, by the name of the first dev set; for the report."""
-        task, sets, found = self.task, self.sets, {}
-        is_shown = self._is_kept and task.workers.size == 1
-        for name in self.evaluator.dev_sets[:1] if is_shown else ():
-            found[name] = task.compare(self.model, sets['train'], sets[name])
-            for other, scores in found[name].items():
-                shown = ', '.join(f'{name} {short(value)}' for name, value in scores.items())
-                logger.info('%s, for comparison: %s', other, shown)
-        return found
 
     def make_updater(self, num_steps):
         """Return the `Updater` of `num_steps` updates."""

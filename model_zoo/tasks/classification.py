@@ -25,7 +25,7 @@ from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import custom_task, get_task, has_segment, infer_labels, read_examples
 from .labels import match_labels, name_labels
 from .linear import fit_head, predict_from_words
-from .rows import FEW_ROWS, check_room, encode_rows, part_rows, stratified, warn_of_rows
+from .rows import FEW_ROWS, check_room, encode_rows, part_rows, stratified, warn_of_labels
 from .settings import ClassificationSettings
 from .tables import given_files, write_table
 from .targets import Number
@@ -81,7 +81,8 @@ class ClassificationTask(Task):
 
     name = property(lambda self: self.data_set.name)
     trained_for = name
-    fits_rows = property(lambda self: self.data_set.is_custom and self.settings.method != 'linear')
+    has_own_rows = property(lambda self: self.data_set.is_custom)
+    fits_rows = property(lambda self: self.has_own_rows and self.settings.method != 'linear')
     metric = property(lambda self: self.target.metrics[0])
     labels = property(lambda self: self.data_set.labels)
     target = property(lambda self: self.data_set.target)
@@ -166,19 +167,11 @@ class ClassificationTask(Task):
     def prepare(self, rows):
         if self.data_set.is_custom and 'train' in rows:
             self._adapt_to_labels(rows['train'], rows.get('dev'))
-        known = {row.texts for row in rows.get('train', ())}
-        for name in filter(lambda name: name.startswith('dev'), rows):
-            dev = rows[name]
-            count = sum(row.texts in known for row in dev)
-            if count:
-                shown = count, len(dev), name
-                logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)
 
     def _adapt_to_labels(self, rows, dev):
         """Fit numbers, or choose the score of classes; warn of rows that mislead."""
-        target, parts = self.target, (rows, dev or ())
-        labels = [[row.label for row in part] for part in parts]
-        texts = [row.texts for part in parts for row in part]
+        target = self.target
+        labels = [[row.label for row in part] for part in (rows, dev or ())]
         if not target.has_classes:
             self._set_target(target.fit(labels[0]))
             labels = [[], []]
@@ -188,7 +181,7 @@ class ClassificationTask(Task):
             if is_open and max(sizes) > 2 * min(sizes):
                 self.assume(best_by='macro_f1')
             labels = [[(label,) for label in part] for part in labels]
-        warn_of_rows(labels[0], labels[1] if dev else None, texts)
+        warn_of_labels(labels[0], labels[1] if dev else None)
 
     def _set_target(self, target):
         self.data_set = dataclasses.replace(self.data_set, target=target)

@@ -15,7 +15,13 @@ logger = logging.getLogger(__name__)
 
 
 #: fields of rows that have their texts
-_TEXTS = 'words', 'texts', 'context', 'endings', 'text'
+_TEXTS = 'words', 'texts', 'context', 'endings', 'text', 'answers'
+
+
+def text_keys(rows):
+    """Return a key for each row, which is the same for rows of equal texts."""
+    texts = ([getattr(row, name, None) for name in _TEXTS] for row in rows)
+    return [repr(found if any(found) else row) for row, found in zip(rows, texts)]
 
 
 def hold_out(rows, count, seed=0):
@@ -23,7 +29,7 @@ def hold_out(rows, count, seed=0):
 
     Rows of equal texts stay on one side, unless all are equal.
     """
-    keys = [repr([getattr(row, name, None) for name in _TEXTS]) for row in rows]
+    keys = text_keys(rows)
     if len(set(keys)) == 1:
         keys = range(len(rows))
     groups, held = collections.defaultdict(list), []
@@ -124,15 +130,29 @@ def warn_if_alike(labels):
             logger.warning(text, listed(names))
 
 
-def warn_of_rows(labels, dev_labels, texts):
-    """Warn of rows that scores can't be trusted for.
+def warn_of_texts(rows, are_own):
+    """Warn of dev sets' rows that are trained on and, of the user's own rows, of equal texts.
 
-    Parameters
-    ----------
-    labels, dev_labels : sequence of tuple
-        The labels of each row of the training set and the dev set; None if there is no dev set.
-    texts : sequence
-        Something hashable for each row of both.
+    `rows` has the rows of each set by segment, or what a task reads them from later.
+    """
+    kept = (name for name in rows if isinstance(rows[name], list) and 'test' not in name)
+    keys = {name: text_keys(rows[name]) for name in kept}
+    known = set(keys.get('train', ()))
+    for name in keys.keys() - {'train'}:
+        count = sum(key in known for key in keys[name])
+        if count:
+            shown = count, len(keys[name]), name
+            logger.warning('%d of %d rows of the %s set are in the training set, too', *shown)
+    texts = [*itertools.chain(*keys.values())]
+    repeated = len(texts) - len({*texts})
+    if repeated and are_own:
+        logger.warning('%d of %d rows repeat the text of another row', repeated, len(texts))
+
+
+def warn_of_labels(labels, dev_labels):
+    """Warn of labels that scores say little of: of each row in the training set and the dev set.
+
+    `dev_labels` is None if there is no dev set.
     """
     in_dev = {*itertools.chain(*(dev_labels or ()))}
     counts = collections.Counter(itertools.chain(*labels, *(dev_labels or ())))
@@ -143,9 +163,6 @@ def warn_of_rows(labels, dev_labels, texts):
     for problem, names in (('labels of a single row', single), (unseen, missing)):
         if names:
             logger.warning('%s: %s', problem, listed(names))
-    repeated = len(texts) - len({*texts})
-    if repeated:
-        logger.warning('%d of %d rows repeat the text of another row', repeated, len(texts))
 
 
 def listed(names, most=10):

@@ -87,6 +87,8 @@ class Task:
         Initial settings of `model_zoo.finetune`.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
+    has_own_rows : bool
+        Whether the user's own rows are read, and no published data set.
     draws_updates : bool
         Whether a loader draws the samples of an update for all devices together.
     located : Located or None
@@ -111,7 +113,7 @@ class Task:
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, unlogged, family, in_python = ('dev', 'test'), (), 'bert', {}
-    has_own_head, draws_updates, command, call = True, False, '', ''
+    has_own_head, has_own_rows, draws_updates, command, call = True, True, False, '', ''
     labels = located = base = output_dir = fitted = own_length = prefix = _resumed = None
 
     def __init__(self, settings):

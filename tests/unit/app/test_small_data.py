@@ -193,7 +193,13 @@ def test_words_alone_as_a_baseline(kind):
 def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(letters, caplog):
     train(letters)
     assert 'only 4 updates' in caplog.text
-    assert '16 of 16 texts of the dev set are in the training set' in caplog.text
+    tags = [(['a', 'b'], ['O', 'B-x']), (['c', 'd'], ['O', 'O'])] * 4
+    asked = [(f'{letter} b', 'a b c', letter, 'abc'.index(letter)) for letter in 'abc']
+    model_zoo.finetune(letters, 'token-classification', tags, tags[:3], training_steps=1)
+    sizes = {'max_length': 16, 'max_query_length': 4, 'doc_stride': 4}
+    model_zoo.finetune(letters, 'question-answering', asked, asked, training_steps=1, **sizes)
+    for said in ('16 of 16', '3 of 3 rows of the dev set are in the training set', '9 of 11 rows'):
+        assert said in caplog.text
 
 
 def test_a_new_head_is_a_warning_in_use_alone(letters, caplog):
