@@ -258,7 +258,8 @@ def _parsed(text, where):
     try:
         return parse_json(text)
     except ValueError as error:
-        raise InputError(str(error), where=where) from None
+        problem = f'{error}; a line must be an object, or the file an array of objects'
+        raise InputError(problem, where=where) from None
 
 
 def _parquet_records(path):

@@ -82,7 +82,7 @@ def use_parser(doc, one='text', help='the texts, each in quotes', pairs=True):
 
 def add_encoding(parser):
     """Add the flag ``--encoding``."""
-    help = 'of the text files, such as latin-1 or utf-16; default: UTF-8'
+    help = 'of the text files, such as cp1252 or utf-16; default: UTF-8'
     parser.add_argument('--encoding', help=help)
 
 

@@ -29,13 +29,15 @@ def _open(task, args, **options):
     return pipeline(task, args.model, engine=engine, precision=args.precision, **options)
 
 
-def label_texts(args, pairs=False):
-    """Write a record for each text of a command."""
+def label_texts(args, pairs=None):
+    """Write a record for each text, or pair, of a command; None: as the model was trained."""
     setup_logging()
     classifier = _open('text-classification', args, max_length=args.max_length)
+    extras = classifier.block.config.extras
+    pairs = extras.get('text_pairs') if pairs is None else pairs
     known = ()  # the texts' columns in the file that the model was trained on, if it says so
     if args.file and not args.text_column:
-        known = classifier.block.config.extras.get('text_columns', ())
+        known = extras.get('text_columns', ())
     given, names, like = given_texts(args, pairs, known), {}, None
     if args.file and (is_file(args.file) or is_folder(args.file)):  # a pipe is read only once
         like = args.file

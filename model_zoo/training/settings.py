@@ -31,7 +31,7 @@ def lower_case():
 
 def text_encoding():
     """Declare the field with the encoding of text files."""
-    return setting(None, 'of text files, such as latin-1 or utf-16; default: UTF-8', 'mutable')
+    return setting(None, 'of text files, such as cp1252 or utf-16; default: UTF-8', 'mutable')
 
 
 def token_limit(default, help='in tokens, including special tokens', aliases='', **bounds):

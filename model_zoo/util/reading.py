@@ -158,5 +158,5 @@ def _undecodable(where, error, encoding):
     byte, name = error.object[error.start], encoding or 'UTF-8'
     return InputError(
         f'{where}: the byte 0x{byte:02x} is not {name}: save the file as UTF-8, or name its '
-        '`encoding`, such as latin-1'
+        '`encoding`, such as cp1252'
     )
