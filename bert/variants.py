@@ -70,8 +70,7 @@ class OwnPooler:
     def _pool(self, F, encoded, valid_length=None):
         x = F.slice_axis(encoded.sequence, axis=1, begin=0, end=1)
         x = F.reshape(x, shape=(0, -1))  # (B, C)
-        x = self._drop_before(x)
-        return self.dropout(self.activation(self.dense(x)))
+        return self.dropout(self.activation(self.dense(self._drop_before(x))))
 
     def _drop_before(self, x):
         return self.dropout(x) if self.drops_twice else x

@@ -113,8 +113,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the most probable label of each text, an array of (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def __getstate__(self):
         """Return the settings and the trained model's files, which `pickle` and joblib store."""

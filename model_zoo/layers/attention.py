@@ -29,8 +29,7 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
     positions = F.expand_dims(F.cast(positions, dtype), 0)  # (1, L)
     mask = F.expand_dims(F.repeat(BLOCKED * padding, repeats=num_heads, axis=0), 1)
     queries = F.expand_dims(positions, 2)  # (1, L, 1)
-    mask = F.broadcast_like(mask, queries, lhs_axes=(1,), rhs_axes=(1,))
-    return F.BlockGrad(mask)
+    return F.BlockGrad(F.broadcast_like(mask, queries, lhs_axes=(1,), rhs_axes=(1,)))
 
 
 def layer_head_mask(F, head_mask, layer, config, dtype='float32'):

@@ -244,8 +244,7 @@ def grad_global_norm(parameters):
     grads = [parameter.list_grad()[0] for parameter in _with_gradients(parameters)]
     if are_on_host(grads):
         return mx.nd.array([math.sqrt(math.fsum(sums_of_squares(grads)))])
-    sums = [sum_of_squares(grad) for grad in grads]
-    return mx.nd.add_n(*sums).sqrt()
+    return mx.nd.add_n(*map(sum_of_squares, grads)).sqrt()
 
 
 def clip_grad_global_norm(parameters, max_norm):

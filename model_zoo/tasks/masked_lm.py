@@ -61,11 +61,9 @@ class MaskedLMTask(TextTask):
         return text or samples, bool(text)
 
     def locate(self, given=None):
-        named = named_files(self.settings, self.files, self.dev_share)
-        self.assume(**{f'{name}_file': path for name, path in named.items()})
-        given = (given or {}).items()
+        named, given = named_files(self.settings, self.files, self.dev_share), (given or {}).items()
         copies = {f'{name}_file': self.text_file(rows, name, '\n\n') for name, rows in given}
-        self.assume(**copies)
+        self.assume(**{f'{name}_file': path for name, path in named.items()} | copies)
         settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')

@@ -45,11 +45,6 @@ class SquadSet(list):
         self.path, self.paragraphs = path, paragraphs
         self.is_training, self.checksum = is_training, checksum
 
-    @property
-    def questions(self):
-        """The questions, in the order of the file."""
-        return self
-
 
 def find_squad(segment, version_2=False, root=None):
     """Return the path of a file of SQuAD, which GluonNLP downloads where it is missing.

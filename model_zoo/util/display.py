@@ -1,6 +1,5 @@
 """Views of long work: its progress, and figures as PNG files, without a display."""
 
-import io
 import logging
 import sys
 import time
@@ -62,13 +61,7 @@ def new_figure(width, height, layout='constrained'):
 def save_figure(path, figure):
     """Write a figure to a PNG file, whole or not at all; margins are cut off, titles aren't."""
     with atomic_write(path, mode='wb') as file:
-        file.write(_png_of(figure))
-
-
-def _png_of(figure):
-    content = io.BytesIO()
-    figure.savefig(content, format='png', dpi=100, bbox_inches='tight')
-    return content.getvalue()
+        figure.savefig(file, format='png', dpi=100, bbox_inches='tight')
 
 
 logger = logging.getLogger(__name__)
