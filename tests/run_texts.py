@@ -18,7 +18,7 @@ FIXTURE = pathlib.Path(__file__).parent / 'fixtures' / 'run_texts.json'
 #: differs between machines and runs
 _TIMES = re.compile(r'\b(\d+:\d\d:\d\d |ETA \S+|[\d.,]+ (\w+(/s| per second)|s\b|MB))')
 _UNSTABLE = re.compile(r'(warning: |next: |Versions: |\$ |.*\bpython \d|.*\d of \d+ \w+,$)')
-_THRESHOLD = re.compile(r'(thresh(?:old)?"?:? )-?[\d.]+')
+_THRESHOLD = re.compile(r'(thresh(?:old)?"?(?::| \|)? )-?[\d.]+')
 _NUMBER = re.compile(r'(?<!lr=)(?<!\d)-?\d+\.\d+(?:e[-+]\d+)?|\d+e-\d+|\bnan\b')
 
 

@@ -374,7 +374,7 @@ class SquadTask(Task):
                 answer = label  # another correct answer is no mistake
             right = (normalize_answer(each['text'], by_characters) in correct for each in nbest)
             share = sum(each['probability'] for each in itertools.compress(nbest, right))
-            text = f'{question.text} — {data.rows.paragraphs[question.paragraph]}'
+            text = f'{question.text} — {question.context}'
             rows.append((text, label, answer, -math.log(min(max(share, 1e-6), 1))))
         scores = self._scores(data, dict.fromkeys(outputs.predictions, ''))
         baseline = {name: scores[name] for name in scores if name in ('f1', 'exact_match', 'exact')}

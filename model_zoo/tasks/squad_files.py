@@ -28,6 +28,7 @@ class Question(NamedTuple):
     paragraph: int
     answers: tuple[str, ...] | None
     start: int | None
+    context: str = ''
 
     @property
     def label(self):
@@ -108,7 +109,7 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
         if problem:
             skipped.append(InputError(f'the question {name!r} {problem}', where=where))
             continue
-        found = name, entry['question'], len(paragraphs) - 1, answers, start
+        found = name, entry['question'], len(paragraphs) - 1, answers, start, paragraphs[-1]
         questions.append(Question(*found))
     if not ids:
         raise InputError(f'{path} has no questions')

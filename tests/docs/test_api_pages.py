@@ -58,16 +58,13 @@ def is_same(name, *modules):
     return values[0] is values[1]
 
 
-def source_of(module):
-    return inspect.getsource(importlib.import_module(module))
-
-
 def has_comment(module, name):
     """Return whether a constant has a comment ``#:`` before its definition."""
     pattern = re.compile(rf'^#: .*\n(?:#: .*\n)*{name}\b.* = ', re.MULTILINE)
     value = getattr(importlib.import_module(module), name)
     places = [o for o in ALL if getattr(importlib.import_module(o), name, None) is value]
-    return any(pattern.search(source_of(place)) for place in places)
+    modules = map(importlib.import_module, places)
+    return any(pattern.search(inspect.getsource(module)) for module in modules)
 
 
 #: modules of the originals' names, besides their whole package

@@ -66,7 +66,8 @@ def test_an_exported_folder_answers_as_its_model(tmp_path, capsys, task, precisi
     source, out = save(tmp_path / 'source', task), tmp_path / 'exported'
     argv = ('--task', task, '--model_name', source, '--output_dir', out, '--format', 'onnx')
     assert run(export_script, *argv, '--precision', precision) == 0
-    assert proposed(capsys).endswith(f'zoo serve {out}')  # by its path where it isn't on PATH
+    *_, proposed = re.findall('next: (.*)', capsys.readouterr().err)
+    assert proposed.endswith(f'zoo serve {out}')  # by its path where it isn't on PATH
     options = {'max_new_tokens': 4} if task == 'language_model' else {}
     wanted, words = numbers(model_zoo.pipeline(source)(item, **options))
     for engine in ('auto', 'onnxruntime', 'openvino'):
@@ -81,10 +82,6 @@ def test_an_exported_folder_answers_as_its_model(tmp_path, capsys, task, precisi
         capsys.readouterr()
         assert run(load_script(verb), out, item, '--format', 'jsonl') == 0
         assert list(map(json.loads, capsys.readouterr().out.splitlines()))
-
-
-def proposed(capsys):
-    return re.findall('next: (.*)', capsys.readouterr().err)[-1]
 
 
 def test_an_exported_folder_is_not_trained(tmp_path):

@@ -59,8 +59,7 @@ class Runner:
 
 
 def exported(block, folder, **options):
-    path = export_onnx(block, str(folder), 'model', **options)
-    return Runner(path)
+    return Runner(export_onnx(block, str(folder), 'model', **options))
 
 
 def only_standard_operators(path):

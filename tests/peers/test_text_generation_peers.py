@@ -49,8 +49,7 @@ def theirs(folder, prompt, **options):
 def new(saved):
     """The tokens that follow the first prompt, without an end."""
     pipe = model_zoo.pipeline(saved())
-    ids = pipe.encode_prompt(PROMPTS[0])
-    return pipe.block.generate([ids], 30)[0][0].tokens
+    return pipe.block.generate([pipe.encode_prompt(PROMPTS[0])], 30)[0][0].tokens
 
 
 # where a token's id is to be, the place of one in `new` stands as a str

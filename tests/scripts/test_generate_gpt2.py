@@ -41,11 +41,6 @@ def say(script, capsys):
     return say
 
 
-def samples_in(path):
-    """Those of the first prompt."""
-    return json.loads(path.read_text('utf-8'))[0]['samples']
-
-
 def expected(folder, prompts, count, **options):
     block = GPT2LMHeadModel.from_pretrained(str(folder))
     tokenizer = GPT2Tokenizer.from_pretrained(str(folder))
@@ -116,7 +111,7 @@ def test_a_stop_token(say, folder, tmp_path):
     flags = ('--prompt', 'the', '--greedy', '--length', 30, '--output', output)
     out = say(folder, *flags, '--stop', stop, '<|endoftext|>')
     assert f'\n{text[: text.index(stop)]}\n' in out
-    assert samples_in(output)[0]['finish'] == 'stop'
+    assert json.loads(output.read_text('utf-8'))[0]['samples'][0]['finish'] == 'stop'
 
 
 def test_a_conversation(script, folder, capsys, monkeypatch):

@@ -21,8 +21,7 @@ def train(toys):
         if workers == 1:
             assert run(toy.script, *argv) == 0
             return ''
-        program = SCRIPTS / f'{toy.case.script}.py'
-        return train_in_workers(workers, program, *argv, *HOROVOD)
+        return train_in_workers(workers, SCRIPTS / f'{toy.case.script}.py', *argv, *HOROVOD)
 
     return train
 

@@ -19,13 +19,8 @@ def squad_arguments(data, folder, edit):
     return named(edit, TOY=squad(data, folder / 'out'))
 
 
-def swag_arguments(data, folder, edit):
-    argv = named(edit, VAL=[data / 'val.csv'])
-    return [*bert(data, 'max_length=40,dropout=0'), '--output_dir', folder, *argv]
-
-
-def tagging_arguments(data, folder, edit):
-    argv = named(edit, DATA=[data])
+def bert_arguments(data, folder, edit):
+    argv = named(edit, VAL=[data / 'val.csv'], DATA=[data])
     return [*bert(data, 'max_length=64,dropout=0'), '--output_dir', folder, *argv]
 
 
@@ -53,9 +48,9 @@ TRAINING = dict(
     for script, arguments in (
         ('finetune_classifier', classifier_arguments),
         ('finetune_squad', squad_arguments),
-        ('finetune_swag', swag_arguments),
+        ('finetune_swag', bert_arguments),
         ('finetune_embedding', sentences_arguments),
-        ('finetune_tagging', tagging_arguments),
+        ('finetune_tagging', bert_arguments),
         ('finetune_gpt', gpt_arguments),
         ('train_lm', lm_arguments),
     )

@@ -265,8 +265,7 @@ def gluonnlp_sp_tokens(path, vocab, lower, texts, monkeypatch):
     """GluonNLP's tokens; newer sentencepiece libraries refuse its call with num_best=0."""
     call = lambda self, sample: self._processor.EncodeAsPieces(sample)  # noqa: E731
     monkeypatch.setattr(gluonnlp.data.SentencepieceTokenizer, '__call__', call)
-    peer = gluonnlp.data.BERTSPTokenizer(path, vocab, lower=lower)
-    return [peer(text) for text in texts]
+    return list(map(gluonnlp.data.BERTSPTokenizer(path, vocab, lower=lower), texts))
 
 
 @pytest.mark.parametrize('lower', [True, False])

@@ -36,8 +36,7 @@ def inputs_of(name, batch=2, length=7, dtype='int32'):
 
 def in_order(block, named):
     """The block's positional inputs."""
-    names = list(inspect.signature(block.__call__).parameters)
-    return [named.get(name) for name in names]
+    return list(map(named.get, inspect.signature(block.__call__).parameters))
 
 
 def exported(block, folder, inputs=None, count=None):

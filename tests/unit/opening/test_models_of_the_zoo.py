@@ -51,8 +51,7 @@ def saved(request, tmp_path_factory):
     family = get_family(NAMES[request.param][1])
     block, tokenizer = write_family(family.name, folder)
     (alias, *_) = NAMES[request.param][2]
-    tokens = tokenizer.vocab.idx_to_token
-    return Saved(request.param, family, alias, folder, block, tokens)
+    return Saved(request.param, family, alias, folder, block, tokenizer.vocab.idx_to_token)
 
 
 def assert_same_model(block, saved):

@@ -34,21 +34,13 @@ def label_of(result):
     return result['label']
 
 
-LINEAR = {'method': 'linear'}
+CLASSIFY, LINEAR = 'text-classification', {'method': 'linear'}
 ROADS = {
-    'classes': ('text-classification', [(TEXTS[n], 'abc'[KINDS[n]]) for n in NUMBERS], LINEAR),
-    'pairs': (
-        'text-classification',
-        [(TEXTS[n], NEXT[n], 'abc'[KINDS[n]]) for n in NUMBERS],
-        LINEAR,
-    ),
-    'numbers': (
-        'text-classification',
-        [(TEXTS[n], n / 8) for n in NUMBERS],
-        {'regression': True},
-    ),
+    'classes': (CLASSIFY, [(TEXTS[n], 'abc'[KINDS[n]]) for n in NUMBERS], LINEAR),
+    'pairs': (CLASSIFY, [(TEXTS[n], NEXT[n], 'abc'[KINDS[n]]) for n in NUMBERS], LINEAR),
+    'numbers': (CLASSIFY, [(TEXTS[n], n / 8) for n in NUMBERS], {'regression': True}),
     'several': (
-        'text-classification',
+        CLASSIFY,
         [(TEXTS[n], ['x'] * (KINDS[n] > 0) + ['y'] * (n % 2)) for n in NUMBERS],
         {'multi_label': True, **LINEAR},
     ),
@@ -149,6 +141,8 @@ def test_a_set_is_predicted_as_it_was_scored(start, tmp_path, name):
     assert same(served(name, pipeline, items), expected)
     if name not in ('choices', 'vectors'):
         assert same(commanded(name, folder, items, tmp_path / 'rows.csv'), expected)
+    if name == 'pairs':  # one text is refused
+        assert run(load_script('predict'), folder, 'A text.') == 1
     if name in ('classes', 'pairs', 'choices', 'vectors', 'questions'):
         assert_next_runs(tmp_path / 'run')
 

@@ -346,14 +346,7 @@ def test_names_with_commas_come_back(letters, tmp_path):
 def test_numbers_have_the_users_unit_on_every_road(letters, tmp_path, unit, method):
     prices = [(text, unit * (2 + 'aceg'.index(text[0]))) for text in TEXTS]
     out, saved = tmp_path / 'out', tmp_path / 'out' / 'best_model'
-    options = {
-        **SMALL,
-        'epochs': 12,
-        'batch_size': 4,
-        'lr': 3e-3,
-        'regression': True,
-        'method': method,
-    }
+    options = dict(SMALL, epochs=12, batch_size=4, lr=3e-3, regression=True, method=method)
     trained = model_zoo.finetune(
         letters, CLASSIFY, prices, prices, prices, output_dir=out, **options
     )

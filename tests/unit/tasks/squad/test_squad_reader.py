@@ -41,10 +41,10 @@ def test_reads_training_and_dev_sets(tmp_path):
     path = write(tmp_path, make())
     squad = read_squad(path, training=True)
     assert squad.paragraphs == ['There is a man\u00a0and a \u00e9.']
-    assert squad == [Question('x1', 'Who?', 0, ('a man', 'man'), 9)]
+    assert squad == [Question('x1', 'Who?', 0, ('a man', 'man'), 9, *squad.paragraphs)]
     assert squad.is_training and squad.path == str(path)
     # places don't matter where nothing is learnt: the second answer's is wrong
-    assert read_squad(path) == [Question('x1', 'Who?', 0, ('a man', 'man'), None)]
+    assert read_squad(path) == [squad[0]._replace(start=None)]
     assert read_squad(path).checksum == squad.checksum
     path.write_bytes(b'\xef\xbb\xbf' + path.read_bytes())
     assert read_squad(path) and read_squad(path).checksum != squad.checksum
@@ -53,9 +53,9 @@ def test_reads_training_and_dev_sets(tmp_path):
 def test_questions_without_an_answer(tmp_path):
     # version 1.1's form of it, a test set, and 2.0's
     path = write(tmp_path, make(answers=[], is_impossible=None))
-    assert read_squad(path, True, True)[0][3:] == ((), None)
+    assert read_squad(path, True, True)[0][3:5] == ((), None)
     path = write(tmp_path, make(answers=[], is_impossible=True))
-    assert read_squad(path, True, True)[0][3:] == ((), None)
+    assert read_squad(path, True, True)[0][3:5] == ((), None)
     path = write(tmp_path, make(answers=None, is_impossible=None))
     assert read_squad(path)[0].answers is None
     with refuses(line=0):  # version 1.1 has an answer to each
@@ -98,7 +98,7 @@ def test_numbers_as_other_programs_write_them(tmp_path):
         assert squad[0].start == 9
     answers = [{'text': 'man', 'answer_start': 0}, {'text': 'a man', 'answer_start': 9}]
     squad = read_squad(write(tmp_path, make(id=7, answers=answers)), training=True)
-    assert squad == [Question('7', 'Who?', 0, ('a man', 'man'), 9)]
+    assert squad == [Question('7', 'Who?', 0, ('a man', 'man'), 9, *squad.paragraphs)]
 
 
 @pytest.mark.parametrize('form', ['jsonl', 'array', 'data', 'memory', 'DataFrame'])
@@ -115,7 +115,7 @@ def test_rows_of_the_hub(tmp_path, form):
         source = rows if form == 'memory' else pytest.importorskip('pandas').DataFrame(rows)
     questions = read_squad(source, training=True)
     expected = [(name, 'Who?', ('a man',), 3) for name in ('q0', 'q1')]
-    assert [question[:2] + question[3:] for question in questions] == expected
+    assert [question[:2] + question[3:5] for question in questions] == expected
 
 
 @pytest.mark.parametrize(('segment', 'count'), [('train', 10000), ('dev', 100), ('test', 100)])
