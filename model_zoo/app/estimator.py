@@ -113,7 +113,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the most probable label of each text, an array of (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def __getstate__(self):
         """Return the settings and the trained model's files, which `pickle` and joblib store."""
