@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import tempfile
-from inspect import Parameter, Signature, signature
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -56,6 +56,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         for name in more:
             UnknownNameError.check('setting', name, _SETTINGS)
         vars(self).update({'model': model, 'settings': settings, **_SETTINGS, **more})
+
+    @classmethod
+    def _get_param_names(cls):  # scikit-learn's own reads the arguments, without `more`
+        return sorted(['model', 'settings', *_SETTINGS])
+
+    def __repr__(self, N_CHAR_MAX=700):
+        given = [f'{n}={value!r}' for n, value in self.get_params().items() if value is not None]
+        return f'TextClassifier({", ".join(given)})'
 
     def fit(self, X, y):
         """Train the model.
@@ -138,16 +146,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.input_tags.string = True
+        tags.input_tags = replace(tags.input_tags, two_d_array=False, one_d_array=True, string=True)
         return tags
-
-
-# scikit-learn reads the parameters' names and defaults from it
-_OWN = [*signature(TextClassifier.__init__).parameters.values()][:-1]
-_MORE = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in _SETTINGS]
-TextClassifier.__init__.__signature__ = Signature([*_OWN, *_MORE])
 
 
 def _texts(X):

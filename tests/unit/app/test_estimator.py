@@ -70,7 +70,7 @@ def test_each_setting_is_a_parameter(new):
     given = {'method': 'linear', 'class_weights': {1: 2.0, 3: 1.0}, 'settings': {'seed': 3}}
     linear = clone(TextClassifier(new.model, **given))
     assert linear.get_params() == {**TextClassifier(new.model).get_params(), **given}
-    assert repr(TextClassifier(epochs=2)) == 'TextClassifier(epochs=2)'
+    assert repr(TextClassifier('m', epochs=2)) == "TextClassifier(epochs=2, model='m')"
     assert linear.fit(TEXTS, LABELS).score(TEXTS, LABELS) == 1
     with pytest.raises(UnknownNameError):
         TextClassifier(new.model, epoch=3)
