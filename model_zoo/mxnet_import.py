@@ -196,23 +196,27 @@ def _numpy_as_before():
     import numpy
 
     copy = types.ModuleType('numpy', numpy.__doc__)
-    vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
-    for name, value in _old_names(numpy).items():
-        vars(copy).setdefault(name, value)
+    # with NumPy's __getattr__ for what it loads later
+    vars(copy).update(_old_names(numpy) | vars(numpy))
     if _is_numpy_2():
-        vars(copy).update({name: _wrapping(getattr(numpy, name)) for name in ('array', 'full')})
+        for place, name in enumerate(('array', 'full', 'arange'), start=1):
+            setattr(copy, name, _wrapping(getattr(numpy, name), place))
     return copy
 
 
-def _wrapping(make):
-    """Return a maker of arrays in which an integer that the type can't hold wraps, as in C."""
+def _wrapping(make, place):
+    """Return a maker of arrays in which an integer that the type can't hold wraps, as in C.
+
+    `place` is that of the argument ``dtype``.
+    """
 
     @functools.wraps(make)
-    def made(*args, dtype=None, **options):
+    def made(*args, **options):
         try:
-            return make(*args, dtype=dtype, **options)
+            return make(*args, **options)
         except OverflowError:
-            return make(*args, **options).astype(dtype)
+            dtype = args[place] if args[place:] else options.pop('dtype')
+            return make(*args[:place], **options).astype(dtype)
 
     return made
 

@@ -80,6 +80,16 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return share_of(nodeid)
 
+        # After a crash xdist's new worker waits forever: for finished shares, or with a single test.
+        def remove_node(self, node):
+            shares = self.assigned_work[node].items()
+            self.assigned_work[node] = {of: done for of, done in shares if not all(done.values())}
+            return super().remove_node(node)
+
+        def schedule(self):
+            super().schedule()
+            super().schedule()
+
     config.option.loadscopereorder = False
     return ByFixtures(config, log)
 

@@ -33,8 +33,7 @@ def test_a_batch():
     assert batch.valid_length.asnumpy().tolist() == [3, 2]
     assert batch.labels.asnumpy().tolist() == [0, 1]
     arrays = [*batch.inputs, batch.labels]
-    kinds = [array.dtype for array in arrays]
-    assert kinds == [np.int32, np.int32, np.float32, np.int32]
+    assert [array.dtype for array in arrays] == [np.int32, np.int32, np.float32, np.int32]
     assert all(array.context == mx.cpu() for array in arrays)
 
 

@@ -66,8 +66,7 @@ def assert_same_answers(found, expected):
     assert found.nbest.keys() == found.predictions.keys()
     if not expected['null_odds']:  # the original leaves out the best ones of version 1.1
         assert expected['nbest'] == {}
-        firsts = {key: best[0]['text'] for key, best in found.nbest.items()}
-        assert firsts == found.predictions
+        assert {key: best[0]['text'] for key, best in found.nbest.items()} == found.predictions
         return
     for key, best in found.nbest.items():
         original = expected['nbest'][key]

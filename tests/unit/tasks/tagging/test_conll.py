@@ -72,8 +72,7 @@ def test_written_back(tmp_path):
     lines = out.read_text().splitlines()
     assert lines[2:4] == ['EU NNP B-NP B-ORG B-PER', 'rejects VBZ B-VP O O']
     assert lines[0] == '-DOCSTART- -X- O O O' and lines[-1] == '# . O O B-LOC'
-    without = [line.rpartition(' ')[0] for line in lines]
-    assert without == TEXT.splitlines()
+    assert [line.rpartition(' ')[0] for line in lines] == TEXT.splitlines()
     assert [each.labels for each in read_conll(out)] == [('B-PER', 'O'), ('B-LOC',)]
     # the documents' lines repeat their own label
     write_conll(str(out), path, [['N', 'V'], ['.']], label_column=1)
