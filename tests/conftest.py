@@ -80,7 +80,7 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return share_of(nodeid)
 
-        # After a crash xdist's new worker waits forever: for finished shares, or with a single test.
+        # After a crash xdist's new worker would wait forever: for what has run, or with one test.
         def remove_node(self, node):
             shares = self.assigned_work[node].items()
             self.assigned_work[node] = {of: done for of, done in shares if not all(done.values())}
