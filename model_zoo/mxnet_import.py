@@ -199,7 +199,7 @@ def _numpy_as_before():
     # with NumPy's __getattr__ for what it loads later
     vars(copy).update(_old_names(numpy) | vars(numpy))
     if _is_numpy_2():
-        for place, name in enumerate(('array', 'full', 'arange'), start=1):
+        for name, place in {'array': 1, 'full': 2, 'arange': 3}.items():
             setattr(copy, name, _wrapping(getattr(numpy, name), place))
     return copy
 
@@ -215,7 +215,7 @@ def _wrapping(make, place):
         try:
             return make(*args, **options)
         except OverflowError:
-            dtype = args[place] if args[place:] else options.pop('dtype')
+            dtype = args[place] if args[place:] else options.pop('dtype', None)
             return make(*args[:place], **options).astype(dtype)
 
     return made
